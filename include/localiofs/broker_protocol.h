@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The broker protocol: what localiofs and localiofs-sidecar say to each other over the AF_UNIX
+ * SOCK_SEQPACKET socket broker.sock in the registry.
+ *
+ * Both ends are on one host by construction (the socket is a file on its tmpfs), so every integer
+ * is in host byte order. One packet is one message: a struct broker_header and one fixed body,
+ * chosen by the type. A packet of another length than its type has is a protocol error and ends
+ * the session. Requests carry an id which the reply repeats; many may be in flight, and replies
+ * come in any order. Only HELLO may carry a descriptor, and exactly one.
+ *
+ * The session is the connection. Order on it: ANNOUNCE, MATCHED (from the sidecar), HELLO, then
+ * the rest. Anything out of order ends the session.
+ *
+ * The page for people is localiofs-broker(7).
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define BROKER_VERSION 1
+#define BROKER_SOCKET_NAME "broker.sock"
+#define BROKER_MAX_FH 128     /* bytes: NFSv4's limit, NFSv3's is 64 */
+#define BROKER_MAX_GROUPS 16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
+#define BROKER_MAX_MESSAGE 512
+#define BROKER_PEER_LEN 56    /* "[address]:port" and its NUL */
+
+enum broker_type {
+	/* requests of the client */
+	BROKER_ANNOUNCE = 1, /* struct broker_announce -> broker_status */
+	BROKER_HELLO = 2,    /* struct broker_hello + the /dev/fuse descriptor -> broker_hello_reply */
+	BROKER_OPEN = 3,     /* struct broker_open -> broker_open_reply */
+	BROKER_RELEASE = 4,  /* struct broker_release -> broker_status */
+	BROKER_COMMIT = 5,   /* struct broker_commit -> broker_status */
+	BROKER_PING = 6,     /* no body -> broker_status */
+
+	/* replies: the request's type with this bit */
+	BROKER_REPLY = 0x100,
+
+	/* from the sidecar, unasked; id is 0 */
+	BROKER_MATCHED = 0x201, /* struct broker_matched */
+	BROKER_REVOKE = 0x202,  /* struct broker_revoke */
+	BROKER_GOODBYE = 0x203, /* struct broker_status: why the service ends (enum reason) */
+};
+
+struct broker_header {
+	uint32_t type; /* enum broker_type */
+	uint32_t length; /* bytes of the whole packet, this header included */
+	uint64_t id;   /* chosen by the client, repeated in the reply */
+};
+
+struct broker_fh {
+	uint32_t length; /* 1..BROKER_MAX_FH */
+	uint8_t data[BROKER_MAX_FH]; /* bytes past length are zero */
+};
+
+/* The AUTH_UNIX credential that the client would have put into the same NFS call. */
+struct broker_cred {
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t ngroups; /* 0..BROKER_MAX_GROUPS */
+	uint32_t groups[BROKER_MAX_GROUPS];
+};
+
+/* A file's attributes as the backing filesystem has them: what fattr3 says, RFC 1813 2.6. */
+struct broker_attr {
+	uint64_t fileid;
+	uint64_t size; /* bytes */
+	uint64_t used; /* bytes on disk */
+	int64_t atime_sec, mtime_sec, ctime_sec;
+	uint32_t atime_nsec, mtime_nsec, ctime_nsec;
+	uint32_t mode; /* st_mode: type and permissions */
+	uint32_t nlink;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t rdev_major;
+	uint32_t rdev_minor;
+	uint32_t pad;
+};
+
+/* The nonce file must exist already: the client makes it, then announces it. */
+struct broker_announce {
+	uint32_t version; /* BROKER_VERSION */
+	uint32_t pad;
+	uint8_t nonce[16]; /* the UUID that names the file in nonces/ */
+};
+
+/* What every plain reply says. */
+struct broker_status {
+	int32_t error;   /* 0 or a negative errno */
+	uint32_t reason; /* enum reason when error is not 0 */
+};
+
+/* UUID_IS_LOCAL arrived with this session's nonce and everything about it was right. */
+struct broker_matched {
+	char peer[BROKER_PEER_LEN]; /* the RPC's source as the sidecar saw it: the session's auth domain */
+	uint32_t reserved_port;     /* 1 when that source port was below 1024 */
+	uint32_t pad;
+};
+
+struct broker_hello {
+	uint32_t version; /* BROKER_VERSION */
+	struct broker_fh root; /* the handle that MOUNT returned */
+};
+
+struct broker_hello_reply {
+	int32_t error;
+	uint32_t reason;
+	struct broker_attr root; /* to be compared with what GETATTR says of the same handle */
+	char export_path[128];   /* for people: the export as the server's host names it, truncated */
+};
+
+enum broker_open_flags {
+	BROKER_OPEN_WANT_ID = 1, /* register a backing id when the rules allow one */
+	/* The open creates the file: the answer to the ACCESS question does not matter to it. */
+	BROKER_OPEN_CREATED = 2,
+};
+
+/* ACCESS bits are RFC 1813 3.3.4's: READ 1, LOOKUP 2, MODIFY 4, EXTEND 8, DELETE 16, EXECUTE 32. */
+struct broker_open {
+	struct broker_fh fh;
+	struct broker_cred cred;
+	uint32_t flags; /* enum broker_open_flags */
+};
+
+struct broker_open_reply {
+	int32_t error;      /* of the open itself: -ESTALE, -EACCES (export not for this peer)... */
+	uint32_t reason;    /* with error, or why there is no id */
+	uint32_t access;    /* ACCESS bits that the server would grant this credential */
+	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; 0: none */
+	uint32_t writable;  /* 1 when the id may be opened for writing too */
+	uint32_t pad;
+	struct broker_attr attr;
+};
+
+/*
+ * Closes an id on the session's fuse connection, when no open file uses it any more. An id of an
+ * earlier session of the same mount is closed too: it can only be this connection's.
+ */
+struct broker_release {
+	int32_t backing_id;
+	uint32_t pad;
+};
+
+/* fsync of the file behind an id of this session; -ENOENT for an id of an earlier one. */
+struct broker_commit {
+	int32_t backing_id;
+	uint32_t pad;
+};
+
+/* No grant made before this message may serve a new open. */
+struct broker_revoke {
+	uint32_t reason; /* enum reason */
+	uint32_t pad;
+};
+
+#define BROKER_ASSERT(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " layout")
+BROKER_ASSERT(broker_header, 16);
+BROKER_ASSERT(broker_fh, 132);
+BROKER_ASSERT(broker_cred, 76);
+BROKER_ASSERT(broker_attr, 88);
+BROKER_ASSERT(broker_announce, 24);
+BROKER_ASSERT(broker_status, 8);
+BROKER_ASSERT(broker_matched, 64);
+BROKER_ASSERT(broker_hello, 136);
+BROKER_ASSERT(broker_hello_reply, 224);
+BROKER_ASSERT(broker_open, 212);
+BROKER_ASSERT(broker_open_reply, 112);
+BROKER_ASSERT(broker_release, 8);
+BROKER_ASSERT(broker_commit, 8);
+BROKER_ASSERT(broker_revoke, 8);
+#undef BROKER_ASSERT
+
+/* The length that a packet of this type has, header included; 0 for a type that does not exist. */
+static inline uint32_t broker_packet_length(uint32_t type)
+{
+	uint32_t body;
+
+	switch (type) {
+	case BROKER_ANNOUNCE:
+		body = sizeof(struct broker_announce);
+		break;
+	case BROKER_HELLO:
+		body = sizeof(struct broker_hello);
+		break;
+	case BROKER_OPEN:
+		body = sizeof(struct broker_open);
+		break;
+	case BROKER_RELEASE:
+		body = sizeof(struct broker_release);
+		break;
+	case BROKER_COMMIT:
+		body = sizeof(struct broker_commit);
+		break;
+	case BROKER_PING:
+		body = 0;
+		break;
+	case BROKER_ANNOUNCE | BROKER_REPLY:
+	case BROKER_RELEASE | BROKER_REPLY:
+	case BROKER_COMMIT | BROKER_REPLY:
+	case BROKER_PING | BROKER_REPLY:
+	case BROKER_GOODBYE:
+		body = sizeof(struct broker_status);
+		break;
+	case BROKER_HELLO | BROKER_REPLY:
+		body = sizeof(struct broker_hello_reply);
+		break;
+	case BROKER_OPEN | BROKER_REPLY:
+		body = sizeof(struct broker_open_reply);
+		break;
+	case BROKER_MATCHED:
+		body = sizeof(struct broker_matched);
+		break;
+	case BROKER_REVOKE:
+		body = sizeof(struct broker_revoke);
+		break;
+	default:
+		return 0;
+	}
+	return (uint32_t)sizeof(struct broker_header) + body;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * How localioctl asks a mount: an ioctl on the root directory, opened with CONTROL_OPEN_FLAGS. It
+ * works in every namespace that sees the mount, needs no file of its own, and is answered without
+ * asking the NFS server. Only the user who mounted and root get an answer (EPERM otherwise). A
+ * mount that is no localiofs answers ENOTTY.
+ */
+#pragma once
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#define CONTROL_OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_SYNC | O_CLOEXEC)
+
+/* JSON text, NUL-terminated; the keys are documented in localioctl(8). */
+struct control_status {
+	char json[16000];
+};
+
+#define CONTROL_GET_STATUS _IOR(0xF5, 1, struct control_status)

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "util.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+
+#include "localiofs/reason.h"
+
+uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+ssize_t read_small_file(const char *path, char *buf, size_t size)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t done = 0;
+
+	if (fd < 0)
+		return -errno;
+	while (done + 1 < size) {
+		ssize_t n = read(fd, buf + done, size - 1 - done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	buf[done] = '\0';
+	return (ssize_t)done;
+}
+
+int write_all(int fd, const void *buf, size_t len)
+{
+	const char *p = buf;
+
+	while (len > 0) {
+		ssize_t n = write(fd, p, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
+{
+	int saved = errno, overflow;
+	unsigned long long v;
+	char *end;
+
+	if (!isdigit((unsigned char)*s))
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(s, &end, 10);
+	overflow = errno;
+	errno = saved;
+	if (*end != '\0')
+		return -EINVAL;
+	if (overflow != 0 || v < min || v > max)
+		return -ERANGE;
+	*ret = v;
+	return 0;
+}
+
+const char *reason_code(unsigned reason)
+{
+	switch (reason) {
+#define X(name, number, code, text)                                                                \
+	case number:                                                                               \
+		return code;
+		REASON_TABLE(X)
+#undef X
+	default:
+		return "unknown";
+	}
+}
+
+const char *reason_text(unsigned reason)
+{
+	switch (reason) {
+#define X(name, number, code, text)                                                                \
+	case number:                                                                               \
+		return text;
+		REASON_TABLE(X)
+#undef X
+	default:
+		return "a reason that this version does not know";
+	}
+}

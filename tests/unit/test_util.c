@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmocka_setup.h"
+
+#include <string.h>
+
+#include "localiofs/broker_protocol.h"
+#include "localiofs/reason.h"
+#include "util.h"
+
+static void numbers_are_whole_and_in_range(void **state)
+{
+	uint64_t v = 7;
+
+	assert_int_equal(parse_u64("42", 1, 100, &v), 0);
+	assert_int_equal(v, 42);
+	assert_int_equal(parse_u64("100", 1, 100, &v), 0);
+	assert_int_equal(parse_u64("1", 1, 100, &v), 0);
+	assert_int_equal(parse_u64("42", 1, 100, &v), 0);
+	assert_int_equal(parse_u64("101", 1, 100, &v), -ERANGE);
+	assert_int_equal(parse_u64("0", 1, 100, &v), -ERANGE);
+	assert_int_equal(parse_u64("99999999999999999999999", 0, UINT64_MAX, &v), -ERANGE);
+	assert_int_equal(parse_u64("", 0, 1, &v), -EINVAL);
+	assert_int_equal(parse_u64("-1", 0, 1, &v), -EINVAL);
+	assert_int_equal(parse_u64(" 1", 0, 1, &v), -EINVAL);
+	assert_int_equal(parse_u64("1k", 0, 1, &v), -EINVAL);
+	assert_int_equal(v, 42);
+}
+
+struct item {
+	struct list node;
+	int n;
+};
+
+static void a_list_keeps_its_order(void **state)
+{
+	struct list a, b;
+	struct item items[4];
+	int expected = 0;
+
+	list_init(&a);
+	list_init(&b);
+	for (int i = 0; i < 4; i++) {
+		items[i].n = i;
+		list_append(i < 2 ? &a : &b, &items[i].node);
+	}
+	list_splice(&a, &b);
+	assert_true(list_empty(&b));
+	LIST_FOREACH(pos, &a)
+	{
+		assert_int_equal(CONTAINER_OF(pos, struct item, node)->n, expected);
+		expected++;
+		list_remove(pos);
+	}
+	assert_int_equal(expected, 4);
+	assert_true(list_empty(&a));
+	list_remove(&items[0].node);
+}
+
+static void every_message_fits_the_limit(void **state)
+{
+	unsigned known = 0;
+
+	for (uint32_t type = 0; type < 0x400; type++) {
+		uint32_t length = broker_packet_length(type);
+
+		assert_true(length <= BROKER_MAX_MESSAGE);
+		assert_true(length == 0 || length >= sizeof(struct broker_header));
+		known += length != 0;
+	}
+	assert_int_equal(known, 15);
+}
+
+static void every_reason_has_a_code_of_its_own(void **state)
+{
+#define X(name, number, code, text) assert_string_equal(reason_code(REASON_##name), code);
+	REASON_TABLE(X)
+#undef X
+	assert_string_equal(reason_code(12345), "unknown");
+	assert_string_equal(reason_code(REASON_OFF), "off");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_are_whole_and_in_range),
+		cmocka_unit_test(a_list_keeps_its_order),
+		cmocka_unit_test(every_message_fits_the_limit),
+		cmocka_unit_test(every_reason_has_a_code_of_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
