@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* MOUNT version 3 and the port mapper, asked in a blocking way on contexts of their own. */
+#include "io/nfs3.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <nfsc/libnfs.h>
+#include <nfsc/libnfs-raw.h>
+#include <nfsc/libnfs-raw-mount.h>
+#include <nfsc/libnfs-raw-nfs.h>
+#include <nfsc/libnfs-raw-portmap.h>
+
+#ifdef LIBNFS_TASKS
+#define SEND_MOUNT(proc, ...) (rpc_mount3_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)
+#define SEND_GETPORT(...) (rpc_pmap2_getport_task(__VA_ARGS__) ? 0 : -ENOMEM)
+#else
+#define SEND_MOUNT(proc, ...) (rpc_mount3_##proc##_async(__VA_ARGS__) == 0 ? 0 : -ENOMEM)
+#define SEND_GETPORT(...) (rpc_pmap2_getport_async(__VA_ARGS__) == 0 ? 0 : -ENOMEM)
+#endif
+
+struct asking {
+	struct nfs_context *nfs;
+	struct rpc_context *rpc;
+	uint64_t until; /* ms */
+	bool answered;
+	int error;
+	char sentence[256];
+	struct nfs3_export *export;
+	unsigned port;
+};
+
+static void answered(struct asking *a, int status, void *data)
+{
+	a->answered = true;
+	a->error = 0;
+	if (status == RPC_STATUS_SUCCESS)
+		return;
+	a->error = -ECONNREFUSED;
+	(void)snprintf(a->sentence, sizeof(a->sentence), "%s",
+		status == RPC_STATUS_ERROR && data ? (const char *)data : "no answer");
+}
+
+static void connect_answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+{
+	struct asking *a = private_data;
+
+	if (!a->answered)
+		answered(a, status, data);
+}
+
+static const char *mount_error_text(mountstat3 status)
+{
+	switch (status) {
+	case MNT3ERR_PERM:
+	case MNT3ERR_ACCES:
+		return "access denied by server";
+	case MNT3ERR_NOENT:
+		return "no such export";
+	case MNT3ERR_NOTDIR:
+		return "the export is not a directory";
+	case MNT3ERR_NAMETOOLONG:
+		return "the export's name is too long for the server";
+	case MNT3ERR_NOTSUPP:
+		return "the server does not support mounting it";
+	default:
+		return "the server failed to mount it";
+	}
+}
+
+static int mount_error(mountstat3 status)
+{
+	switch (status) {
+	case MNT3ERR_PERM:
+	case MNT3ERR_ACCES:
+		return -EACCES;
+	case MNT3ERR_NOENT:
+		return -ENOENT;
+	case MNT3ERR_NOTDIR:
+		return -ENOTDIR;
+	case MNT3ERR_NAMETOOLONG:
+		return -ENAMETOOLONG;
+	default:
+		return -EIO;
+	}
+}
+
+static void mnt_answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+{
+	struct asking *a = private_data;
+	mountres3 *res = data;
+	const mountres3_ok *ok;
+
+	if (a->answered)
+		return;
+	answered(a, status, data);
+	if (a->error < 0)
+		return;
+	if (res->fhs_status != MNT3_OK) {
+		a->error = mount_error(res->fhs_status);
+		(void)snprintf(a->sentence, sizeof(a->sentence), "%s", mount_error_text(res->fhs_status));
+		return;
+	}
+	ok = &res->mountres3_u.mountinfo;
+	if (ok->fhandle.fhandle3_len == 0 || ok->fhandle.fhandle3_len > NFS_FH_MAX) {
+		a->error = -EPROTO;
+		(void)snprintf(a->sentence, sizeof(a->sentence),
+			"the server sent a file handle of %u bytes, expected 1 to %d",
+			ok->fhandle.fhandle3_len, NFS_FH_MAX);
+		return;
+	}
+	a->export->root.len = ok->fhandle.fhandle3_len;
+	memcpy(a->export->root.data, ok->fhandle.fhandle3_val, a->export->root.len);
+	a->export->auth_unix = ok->auth_flavors.auth_flavors_len == 0;
+	for (unsigned i = 0; i < ok->auth_flavors.auth_flavors_len; i++)
+		a->export->auth_unix |= ok->auth_flavors.auth_flavors_val[i] == AUTH_UNIX;
+}
+
+static void umnt_answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+{
+	struct asking *a = private_data;
+
+	if (!a->answered)
+		answered(a, status, data);
+}
+
+static void port_answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+{
+	struct asking *a = private_data;
+
+	if (a->answered)
+		return;
+	answered(a, status, data);
+	if (a->error == 0)
+		a->port = *(uint32_t *)data;
+}
+
+static int asking_init(struct asking *a, unsigned timeout_ms)
+{
+	memset(a, 0, sizeof(*a));
+	a->until = now_ms() + timeout_ms;
+	a->nfs = nfs_init_context();
+	if (!a->nfs)
+		return -ENOMEM;
+	a->rpc = nfs_get_rpc_context(a->nfs);
+	nfs_set_autoreconnect(a->nfs, 0);
+	return 0;
+}
+
+static void asking_done(struct asking *a)
+{
+	a->answered = true;
+	nfs_destroy_context(a->nfs);
+}
+
+/* Runs the context until the answer, an error or the deadline. */
+static int wait_for_answer(struct asking *a)
+{
+	while (!a->answered) {
+		struct pollfd fd = {
+			.fd = rpc_get_fd(a->rpc), .events = (short)rpc_which_events(a->rpc)};
+		uint64_t now = now_ms();
+		int n = now >= a->until ? 0 : poll(&fd, 1, (int)(a->until - now));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n == 0) {
+			(void)snprintf(a->sentence, sizeof(a->sentence), "no answer in time");
+			return -ETIMEDOUT;
+		}
+		if (rpc_service(a->rpc, fd.revents) < 0 && !a->answered) {
+			(void)snprintf(a->sentence, sizeof(a->sentence), "%s", rpc_get_error(a->rpc));
+			return -ECONNREFUSED;
+		}
+	}
+	return a->error;
+}
+
+static int connect_to_mountd(struct asking *a, const struct nfs3_mount_options *o)
+{
+	int r;
+
+	if (o->mount_port > 0)
+		r = rpc_connect_port_async(a->rpc, o->server, (int)o->mount_port, MOUNT_PROGRAM,
+			MOUNT_V3, connect_answered, a);
+	else
+		r = rpc_connect_program_async(
+			a->rpc, o->server, MOUNT_PROGRAM, MOUNT_V3, connect_answered, a);
+	if (r != 0)
+		return -ECONNREFUSED;
+	r = wait_for_answer(a);
+	a->answered = false;
+	return r;
+}
+
+int nfs3_mount(
+	const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence, size_t size)
+{
+	struct asking a;
+	int r = asking_init(&a, options->timeout_ms);
+
+	if (r < 0)
+		return r;
+	a.export = ret;
+	r = connect_to_mountd(&a, options);
+	if (r == 0)
+		r = SEND_MOUNT(mnt, a.rpc, mnt_answered, (char *)options->export_path, &a);
+	if (r == 0)
+		r = wait_for_answer(&a);
+	(void)snprintf(sentence, size, "%s", a.sentence);
+	asking_done(&a);
+	return r;
+}
+
+void nfs3_unmount(const struct nfs3_mount_options *options)
+{
+	struct asking a;
+
+	if (asking_init(&a, options->timeout_ms) < 0)
+		return;
+	if (connect_to_mountd(&a, options) == 0 &&
+		SEND_MOUNT(umnt, a.rpc, umnt_answered, (char *)options->export_path, &a) == 0)
+		(void)wait_for_answer(&a);
+	asking_done(&a);
+}
+
+int nfs3_query_port(const char *server, unsigned timeout_ms, unsigned *ret)
+{
+	struct asking a;
+	int r = asking_init(&a, timeout_ms);
+
+	if (r < 0)
+		return r;
+	r = rpc_connect_port_async(a.rpc, server, PMAP_PORT, PMAP_PROGRAM, PMAP_V2, connect_answered, &a);
+	if (r == 0)
+		r = wait_for_answer(&a);
+	a.answered = false;
+	if (r == 0)
+		r = SEND_GETPORT(a.rpc, NFS_PROGRAM, NFS_V3, 6 /* TCP */, port_answered, &a);
+	if (r == 0)
+		r = wait_for_answer(&a);
+	if (r == 0 && (a.port == 0 || a.port > 65535))
+		r = -ENOENT;
+	if (r == 0)
+		*ret = a.port;
+	asking_done(&a);
+	return r;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The transport: how a request reaches the NFS server. One call object a request, one function to
+ * submit it, one callback when it is answered. NFSv3 on libnfs (nfs3.h) implements it; nothing
+ * above this header knows the NFS version.
+ *
+ * Ownership: the caller owns a struct nfs_call and everything it points to and keeps both until
+ * done() runs, exactly once, on the transport's own loop thread. done() must not block. Results
+ * that are pointers (data, target, entries) are valid until done() returns.
+ *
+ * Errors: call->error is 0 or a negative errno. A transport waits for a server that is away and
+ * never reports that as an error; -ENOTCONN means that the transport is being taken down.
+ */
+#pragma once
+
+#include <sys/socket.h>
+
+#include "util.h"
+
+#define NFS_FH_MAX 64
+#define NFS_GROUPS_MAX 16
+#define NFS_NAME_MAX 255
+
+struct nfs_fh {
+	uint32_t len; /* bytes; 0 is no handle */
+	uint8_t data[NFS_FH_MAX];
+};
+
+/* AUTH_UNIX, RFC 5531 appendix A. */
+struct nfs_cred {
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t ngroups;
+	uint32_t groups[NFS_GROUPS_MAX];
+};
+
+/* fattr3, RFC 1813 2.6; mode carries the type bits of st_mode. */
+struct nfs_attr {
+	uint32_t mode;
+	uint32_t nlink;
+	uint32_t uid;
+	uint32_t gid;
+	uint64_t size; /* bytes */
+	uint64_t used; /* bytes on disk */
+	uint64_t fsid;
+	uint64_t fileid;
+	uint32_t rdev_major;
+	uint32_t rdev_minor;
+	struct timespec atime, mtime, ctime;
+};
+
+enum nfs_proc {
+	NFS_NULL,
+	NFS_GETATTR,
+	NFS_SETATTR,
+	NFS_LOOKUP,
+	NFS_ACCESS,
+	NFS_READLINK,
+	NFS_READ,
+	NFS_WRITE,
+	NFS_CREATE,
+	NFS_MKDIR,
+	NFS_SYMLINK,
+	NFS_MKNOD,
+	NFS_REMOVE,
+	NFS_RMDIR,
+	NFS_RENAME,
+	NFS_LINK,
+	NFS_READDIR,
+	NFS_READDIRPLUS,
+	NFS_FSSTAT,
+	NFS_FSINFO,
+	NFS_PATHCONF,
+	NFS_COMMIT,
+	NFS_PROC_COUNT,
+};
+
+/* ACCESS bits, RFC 1813 3.3.4. */
+enum nfs_access {
+	NFS_ACCESS_READ = 0x01,
+	NFS_ACCESS_LOOKUP = 0x02,
+	NFS_ACCESS_MODIFY = 0x04,
+	NFS_ACCESS_EXTEND = 0x08,
+	NFS_ACCESS_DELETE = 0x10,
+	NFS_ACCESS_EXECUTE = 0x20,
+};
+
+enum nfs_stable {
+	NFS_UNSTABLE = 0,
+	NFS_DATA_SYNC = 1,
+	NFS_FILE_SYNC = 2,
+};
+
+enum nfs_create_how {
+	NFS_UNCHECKED = 0,
+	NFS_GUARDED = 1,
+	NFS_EXCLUSIVE = 2,
+};
+
+/* sattr3: what to set. Times: either the server's clock or the given value. */
+struct nfs_sattr {
+	bool set_mode, set_uid, set_gid, set_size;
+	bool set_atime, set_mtime, atime_now, mtime_now;
+	uint32_t mode; /* permission bits */
+	uint32_t uid;
+	uint32_t gid;
+	uint64_t size;
+	struct timespec atime, mtime;
+};
+
+struct nfs_entry {
+	const char *name;
+	uint64_t fileid;
+	uint64_t cookie; /* names the entry after this one */
+	bool has_attr;
+	struct nfs_attr attr;
+	struct nfs_fh fh; /* len 0 when the server sent none */
+};
+
+struct nfs_verf {
+	uint8_t data[8];
+};
+
+struct nfs_call {
+	struct list node;      /* the transport's, from submit to done */
+	uint64_t not_before;   /* the transport's: ms, a retry after JUKEBOX */
+	enum nfs_proc proc;
+	struct nfs_cred cred;
+	struct nfs_fh fh;      /* the object, or the directory that name is in */
+	struct nfs_fh fh2;     /* RENAME: directory of name2; LINK: directory of name */
+	const char *name;
+	const char *name2;     /* RENAME: new name; SYMLINK: target */
+	union {
+		struct nfs_sattr sattr; /* SETATTR, CREATE, MKDIR, SYMLINK, MKNOD */
+		struct {
+			uint32_t bits;
+		} access;
+		struct {
+			uint64_t offset;
+			uint32_t count; /* bytes */
+			enum nfs_stable stable; /* WRITE */
+			const void *data; /* WRITE */
+		} io; /* READ, WRITE, COMMIT */
+		struct {
+			uint64_t cookie;
+			struct nfs_verf verf;
+			uint32_t count; /* bytes of reply wanted */
+		} dir;
+	} args;
+	enum nfs_create_how how; /* CREATE */
+	struct nfs_verf create_verf;
+	uint32_t rdev_major, rdev_minor; /* MKNOD */
+
+	int error;
+	bool has_attr;
+	struct nfs_attr attr; /* of the object: of the new one for LOOKUP, CREATE... */
+	struct nfs_fh new_fh; /* LOOKUP, CREATE, MKDIR, SYMLINK, MKNOD; len 0 when not sent */
+	union {
+		uint32_t access;
+		struct {
+			const void *data; /* READ */
+			uint32_t count;
+			bool eof;
+			enum nfs_stable committed; /* WRITE */
+			struct nfs_verf verf; /* WRITE, COMMIT */
+		} io;
+		const char *target; /* READLINK, NUL-terminated */
+		struct {
+			const struct nfs_entry *entries;
+			size_t count;
+			bool eof;
+			struct nfs_verf verf;
+		} dir;
+		struct {
+			uint64_t tbytes, fbytes, abytes, tfiles, ffiles, afiles;
+		} fsstat;
+		struct {
+			uint32_t rtmax, rtpref, wtmax, wtpref, dtpref;
+			uint64_t maxfilesize;
+		} fsinfo;
+		struct {
+			uint32_t linkmax, name_max;
+		} pathconf;
+	} res;
+
+	void (*done)(struct nfs_call *call);
+};
+
+/* Counters that any thread may read at any time. */
+struct transport_stats {
+	bool connected;
+	uint64_t calls[NFS_PROC_COUNT]; /* answered */
+	uint64_t reconnects;
+	struct sockaddr_storage peer; /* family 0 before the first connection */
+};
+
+struct transport;
+
+struct transport_ops {
+	void (*submit)(struct transport *t, struct nfs_call *call);
+	void (*stats)(struct transport *t, struct transport_stats *ret);
+	void (*stop)(struct transport *t);
+	void (*free)(struct transport *t);
+};
+
+struct transport {
+	const struct transport_ops *ops;
+};
+
+/* Hands a call over; any thread; never blocks and never fails: done() brings every error. */
+static inline void transport_submit(struct transport *t, struct nfs_call *call)
+{
+	t->ops->submit(t, call);
+}
+
+static inline void transport_stats(struct transport *t, struct transport_stats *ret)
+{
+	t->ops->stats(t, ret);
+}
+
+/*
+ * Ends the loop thread. Calls that still wait, and all that come later, are done with -ENOTCONN;
+ * the latter on their own thread. Takes NULL.
+ */
+static inline void transport_stop(struct transport *t)
+{
+	if (t)
+		t->ops->stop(t);
+}
+
+/* Stops if that was not done, and frees: nobody may submit any more. Takes NULL; returns NULL. */
+static inline struct transport *transport_free(struct transport *t)
+{
+	if (t)
+		t->ops->free(t);
+	return NULL;
+}
+
+/*
+ * Submits and waits: for start-up and the probe's thread, never for a FUSE handler. Sets done
+ * itself. Pointers in the result are gone when it returns.
+ */
+int transport_call(struct transport *t, struct nfs_call *call);
+
+/* The name of a procedure as RFC 1813 spells it. */
+const char *nfs_proc_name(enum nfs_proc proc);
+
+static inline bool nfs_fh_equal(const struct nfs_fh *a, const struct nfs_fh *b)
+{
+	return a->len == b->len && __builtin_memcmp(a->data, b->data, a->len) == 0;
+}
