@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/backing_ids.h"
+
+#include "log.h"
+
+/* An id on its way to the sidecar, or waiting for one. */
+struct closing {
+	struct broker_call call;
+	struct list node;
+	struct backing_ids *ids;
+	int id;
+};
+
+struct backing_ids {
+	struct inode_table *inodes;
+	struct probe *probe;
+
+	pthread_mutex_t lock;
+	struct list idle; /* struct inode.idle, the longest unused first */
+	size_t nidle;
+	struct list left_over; /* struct closing.node */
+	size_t nleft_over;
+};
+
+int backing_ids_new(struct inode_table *inodes, struct backing_ids **ret)
+{
+	struct backing_ids *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->inodes = inodes;
+	(void)pthread_mutex_init(&b->lock, NULL);
+	list_init(&b->idle);
+	list_init(&b->left_over);
+	*ret = b;
+	return 0;
+}
+
+struct backing_ids *backing_ids_free(struct backing_ids *b)
+{
+	if (!b)
+		return NULL;
+	LIST_FOREACH(pos, &b->left_over)
+	{
+		free(CONTAINER_OF(pos, struct closing, node));
+	}
+	(void)pthread_mutex_destroy(&b->lock);
+	free(b);
+	return NULL;
+}
+
+void backing_ids_set_probe(struct backing_ids *b, struct probe *probe)
+{
+	LOCKED(&b->lock);
+	b->probe = probe;
+}
+
+void backing_ids_idle(struct backing_ids *b, struct inode *i)
+{
+	LOCKED(&b->lock);
+	if (!list_empty(&i->idle))
+		return;
+	list_append(&b->idle, &i->idle);
+	b->nidle++;
+}
+
+void backing_ids_busy(struct backing_ids *b, struct inode *i)
+{
+	LOCKED(&b->lock);
+	if (list_empty(&i->idle))
+		return;
+	list_remove(&i->idle);
+	b->nidle--;
+}
+
+static void closed(struct broker_call *call, int error, const void *body)
+{
+	struct closing *c = CONTAINER_OF(call, struct closing, call);
+	const struct broker_status *status = body;
+
+	if (error == 0) {
+		if (status->error < 0)
+			log_debug("backing id %d could not be closed: error %d", c->id, status->error);
+		free(c);
+		return;
+	}
+	LOCKED(&c->ids->lock);
+	list_append(&c->ids->left_over, &c->node);
+	c->ids->nleft_over++;
+}
+
+static void send_close(struct backing_ids *b, struct closing *c)
+{
+	struct broker_release body = {.backing_id = c->id};
+
+	probe_send(b->probe, &c->call, BROKER_RELEASE, &body, sizeof(body));
+}
+
+void backing_ids_close(struct backing_ids *b, int id)
+{
+	struct closing *c;
+
+	if (id <= 0)
+		return;
+	c = calloc(1, sizeof(*c));
+	if (!c) {
+		log_warning("out of memory: backing id %d stays registered until the mount ends", id);
+		return;
+	}
+	c->call.done = closed;
+	c->ids = b;
+	c->id = id;
+	send_close(b, c);
+}
+
+/* The longest idle inode with a reference, off the list; NULL when none is left to give. */
+static struct inode *take_idle(struct backing_ids *b, size_t keep)
+{
+	LOCKED(&b->lock);
+	while (b->nidle > keep) {
+		struct inode *i = CONTAINER_OF(b->idle.next, struct inode, idle);
+
+		list_remove(&i->idle);
+		b->nidle--;
+		if (inode_ref_unless_freed(i))
+			return i;
+	}
+	return NULL;
+}
+
+static void close_idle(struct backing_ids *b, struct inode *i)
+{
+	int id;
+
+	{
+		LOCKED(&i->lock);
+		id = open_mode_take_id(&i->mode);
+	}
+	backing_ids_close(b, id);
+	(void)inode_unref(b->inodes, i);
+}
+
+void backing_ids_trim(struct backing_ids *b)
+{
+	struct inode *i;
+
+	while ((i = take_idle(b, BACKING_IDS_IDLE)))
+		close_idle(b, i);
+}
+
+void backing_ids_new_session(struct backing_ids *b)
+{
+	struct list left_over;
+	struct inode *i;
+
+	/* Whatever is idle now was registered by an earlier session. */
+	while ((i = take_idle(b, 0)))
+		close_idle(b, i);
+	list_init(&left_over);
+	{
+		LOCKED(&b->lock);
+		list_splice(&left_over, &b->left_over);
+		b->nleft_over = 0;
+	}
+	LIST_FOREACH(pos, &left_over)
+	{
+		list_remove(pos);
+		send_close(b, CONTAINER_OF(pos, struct closing, node));
+	}
+}
+
+void backing_ids_inode_freed(struct backing_ids *b, struct inode *i)
+{
+	backing_ids_busy(b, i);
+	if (b->probe)
+		backing_ids_close(b, open_mode_take_id(&i->mode));
+}
+
+void backing_ids_counts(struct backing_ids *b, size_t *ret_idle, size_t *ret_left_over)
+{
+	LOCKED(&b->lock);
+	*ret_idle = b->nidle;
+	*ret_left_over = b->nleft_over;
+}

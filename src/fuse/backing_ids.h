@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The backing ids of a mount that no open file uses: kept on their inodes for the next open, the
+ * longest unused given back when there are more than BACKING_IDS_IDLE; and the ids of sessions that
+ * have ended, which the next session closes.
+ *
+ * An id is closed only through here, and only at open count 0 (open_mode_registered()): closing one
+ * that has open files would make every new open of that file EIO. The lock is taken inside an
+ * inode's lock, never around one.
+ */
+#pragma once
+
+#include "fuse/inode_table.h"
+#include "probe/probe.h"
+
+#define BACKING_IDS_IDLE 1024
+
+struct backing_ids;
+
+int backing_ids_new(struct inode_table *inodes, struct backing_ids **ret);
+struct backing_ids *backing_ids_free(struct backing_ids *b);
+
+/* The probe through which ids are closed; set once, before the first open. */
+void backing_ids_set_probe(struct backing_ids *b, struct probe *probe);
+
+/* With the inode's lock: its id has no open file any more, or has one again. */
+void backing_ids_idle(struct backing_ids *b, struct inode *i);
+void backing_ids_busy(struct backing_ids *b, struct inode *i);
+
+/* Closes an id that no open file uses: now, or when there is a session again. 0 is no id. */
+void backing_ids_close(struct backing_ids *b, int id);
+
+/* Gives idle ids back until the limit holds; without any inode's lock. */
+void backing_ids_trim(struct backing_ids *b);
+
+/* A new session: closes what the last one left, and idle ids that it did not register. */
+void backing_ids_new_session(struct backing_ids *b);
+
+/* An inode that is about to be freed gives up its id. */
+void backing_ids_inode_freed(struct backing_ids *b, struct inode *i);
+
+/* Idle ids, and ids waiting for a session to close them. */
+void backing_ids_counts(struct backing_ids *b, size_t *ret_idle, size_t *ret_left_over);

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Data that comes through the daemon: READ, WRITE, FLUSH, FSYNC. A file on the passthrough path
+ * reaches here only to be made stable.
+ */
+#include "fuse/request.h"
+
+#include <string.h>
+
+#include "fuse/file.h"
+
+struct read_request {
+	struct request r;
+	uint64_t offset;
+	size_t size;
+	size_t done; /* bytes that came in earlier, short replies */
+	char *buf;   /* they are kept here; NULL while one reply was enough */
+};
+
+static void end_read(struct read_request *q)
+{
+	free(q->buf);
+	request_end(&q->r);
+}
+
+static void read_done(struct nfs_call *call);
+
+static void send_read(struct read_request *q)
+{
+	q->r.call.args.io.offset = q->offset + q->done;
+	q->r.call.args.io.count = (uint32_t)MIN(q->size - q->done, q->r.fs->rsize);
+	request_send(&q->r, NFS_READ, read_done);
+}
+
+/* FUSE takes a short answer for the end of the file; NFS may answer short before it. */
+static void read_done(struct nfs_call *call)
+{
+	struct read_request *q = CONTAINER_OF(call, struct read_request, r.call);
+	struct fs *fs = q->r.fs;
+	bool whole;
+
+	if (call->error < 0) {
+		(void)fuse_reply_err(q->r.req, -call->error);
+		end_read(q);
+		return;
+	}
+	fs->counters.bytes_read += call->res.io.count;
+	whole = call->res.io.eof || call->res.io.count == 0 ||
+		q->done + call->res.io.count >= q->size;
+	if (whole && q->done == 0) {
+		(void)fuse_reply_buf(q->r.req, call->res.io.data, call->res.io.count);
+		end_read(q);
+		return;
+	}
+	if (!q->buf)
+		q->buf = malloc(q->size);
+	if (!q->buf) {
+		(void)fuse_reply_err(q->r.req, ENOMEM);
+		end_read(q);
+		return;
+	}
+	memcpy(q->buf + q->done, call->res.io.data, call->res.io.count);
+	q->done += call->res.io.count;
+	if (!whole) {
+		send_read(q);
+		return;
+	}
+	(void)fuse_reply_buf(q->r.req, q->buf, q->done);
+	end_read(q);
+}
+
+static void op_read(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	struct read_request *q = calloc(1, sizeof(*q));
+	struct fs *fs = fuse_req_userdata(req);
+
+	fs->counters.requests_read++;
+	if (!q) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	q->r.fs = fs;
+	q->r.req = req;
+	q->r.inode = inode_ref(fs_inode(fs, ino));
+	q->r.call.fh = q->r.inode->fh;
+	q->r.call.cred = file_of(fi)->cred;
+	q->offset = (uint64_t)offset;
+	q->size = size;
+	send_read(q);
+}
+
+/*
+ * One FUSE WRITE. The RPC and its data are a data_write of their own, which the write log keeps
+ * until the data is stable, when the server said UNSTABLE.
+ */
+struct write_request {
+	struct request r;
+	struct commit_wait wait;
+	struct list append_node;
+	struct data_write *w;
+	uint64_t offset;
+	size_t size;
+	size_t done;
+	bool unstable; /* some of it */
+	bool mixed;    /* parts were answered with different verifiers */
+	bool appends;
+};
+
+static struct write_request *from_write(struct nfs_call *call)
+{
+	return CONTAINER_OF(call, struct data_write, call)->owner;
+}
+
+static void append_next(struct inode *i);
+
+static void end_write(struct write_request *q, int error)
+{
+	struct fs *fs = q->r.fs;
+	struct inode *i = q->appends ? inode_ref(q->r.inode) : NULL;
+
+	if (error < 0)
+		(void)fuse_reply_err(q->r.req, -error);
+	else
+		(void)fuse_reply_write(q->r.req, q->size);
+	request_end(&q->r);
+	if (i) {
+		append_next(i);
+		(void)inode_unref(fs->inodes, i);
+	}
+}
+
+static void write_committed(struct commit_wait *wait, int error)
+{
+	end_write(CONTAINER_OF(wait, struct write_request, wait), error);
+}
+
+static void write_done(struct nfs_call *call);
+
+static void send_write(struct write_request *q)
+{
+	struct nfs_call *call = &q->w->call;
+
+	call->args.io.offset = q->offset + q->done;
+	call->args.io.count = (uint32_t)MIN(q->size - q->done, q->r.fs->wsize);
+	call->args.io.data = q->w->data + q->done;
+	call->proc = NFS_WRITE;
+	call->done = write_done;
+	transport_submit(q->r.fs->transport, call);
+}
+
+static void write_done(struct nfs_call *call)
+{
+	struct write_request *q = from_write(call);
+	struct data_write *w = q->w;
+	struct write_log *log = &q->r.inode->writes;
+	int error = call->error;
+	bool full;
+
+	if (error == 0 && call->res.io.count == 0)
+		error = -EIO;
+	if (error < 0) {
+		(void)write_log_answered(log, w, false);
+		end_write(q, error);
+		return;
+	}
+	if (call->res.io.committed == NFS_UNSTABLE) {
+		q->mixed |= q->unstable &&
+			    memcmp(w->verf.data, call->res.io.verf.data, sizeof(w->verf.data)) != 0;
+		q->unstable = true;
+		w->verf = call->res.io.verf;
+	}
+	q->done += call->res.io.count;
+	if (q->done < q->size) {
+		send_write(q);
+		return;
+	}
+	q->r.fs->counters.bytes_written += q->size;
+	call->args.io.offset = q->offset;
+	call->args.io.count = (uint32_t)q->size;
+	/* A verifier that no commit will answer with: all of it is sent again. */
+	if (q->mixed)
+		memset(w->verf.data, 0xff, sizeof(w->verf.data));
+	full = write_log_answered(log, w, q->unstable);
+	if (!full) {
+		end_write(q, 0);
+		return;
+	}
+	q->wait.done = write_committed;
+	write_log_commit(log, q->r.fs->transport, &q->r.inode->fh, &q->r.call.cred, &q->wait);
+}
+
+/* O_APPEND: the kernel's idea of the end may be old; the server knows. One at a time per file. */
+static void append_size_known(struct nfs_call *call)
+{
+	struct write_request *q = CONTAINER_OF(call, struct write_request, r.call);
+
+	if (call->error < 0) {
+		(void)write_log_answered(&q->r.inode->writes, q->w, false);
+		end_write(q, call->error);
+		return;
+	}
+	q->offset = call->attr.size;
+	send_write(q);
+}
+
+static void start_append(struct write_request *q)
+{
+	q->r.call.proc = NFS_GETATTR;
+	q->r.call.done = append_size_known;
+	transport_submit(q->r.fs->transport, &q->r.call);
+}
+
+/* The append at the head of the queue is done: starts the next. */
+static void append_next(struct inode *i)
+{
+	struct write_request *next = NULL;
+
+	{
+		LOCKED(&i->lock);
+		if (list_empty(&i->appends)) {
+			i->appending = false;
+		} else {
+			next = CONTAINER_OF(i->appends.next, struct write_request, append_node);
+			list_remove(&next->append_node);
+		}
+	}
+	if (next)
+		start_append(next);
+}
+
+static void queue_append(struct write_request *q)
+{
+	struct inode *i = q->r.inode;
+
+	{
+		LOCKED(&i->lock);
+		if (i->appending) {
+			list_append(&i->appends, &q->append_node);
+			return;
+		}
+		i->appending = true;
+	}
+	start_append(q);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
+	struct fuse_file_info *fi)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	struct file *f = file_of(fi);
+	struct write_request *q = calloc(1, sizeof(*q));
+	bool registered;
+
+	fs->counters.requests_write++;
+	if (q)
+		q->w = data_write_new(size);
+	if (!q || !q->w) {
+		free(q);
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	q->r.fs = fs;
+	q->r.req = req;
+	q->r.inode = inode_ref(fs_inode(fs, ino));
+	q->r.call.fh = q->r.inode->fh;
+	q->r.call.cred = f->cred;
+	q->offset = (uint64_t)offset;
+	q->size = size;
+	q->w->owner = q;
+	q->w->call.fh = q->r.inode->fh;
+	q->w->call.cred = f->cred;
+	memcpy(q->w->data, buf, size);
+	{
+		LOCKED(&q->r.inode->lock);
+		registered = open_mode_registered(&q->r.inode->mode) > 0;
+	}
+	/* Beside local opens nothing may be kept for resending: it could overwrite newer data. */
+	q->w->call.args.io.stable = registered ? NFS_FILE_SYNC : NFS_UNSTABLE;
+	write_log_started(&q->r.inode->writes);
+	q->appends = f->append && f->path != OPEN_PATH_CACHED;
+	if (q->appends)
+		queue_append(q);
+	else
+		send_write(q);
+}
+
+/* FLUSH and FSYNC: everything written through this mount becomes stable, by whatever path. */
+struct sync_request {
+	struct request r;
+	struct broker_call broker;
+	struct commit_wait wait;
+};
+
+static void sync_rpc_done(struct nfs_call *call)
+{
+	request_end_error(CONTAINER_OF(call, struct request, call), call->error);
+}
+
+/* What the kernel wrote to the backing file: NFS COMMIT of the whole file does it as well. */
+static void sync_by_rpc(struct sync_request *s)
+{
+	s->r.call.args.io.offset = 0;
+	s->r.call.args.io.count = 0;
+	request_send(&s->r, NFS_COMMIT, sync_rpc_done);
+}
+
+static void broker_committed(struct broker_call *call, int error, const void *body)
+{
+	struct sync_request *s = CONTAINER_OF(call, struct sync_request, broker);
+	const struct broker_status *status = body;
+
+	/* The session ended, or this id belongs to an earlier one. */
+	if (error < 0 || status->error == -ENOENT)
+		sync_by_rpc(s);
+	else
+		request_end_error(&s->r, status->error);
+}
+
+static void sync_log_done(struct commit_wait *wait, int error)
+{
+	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
+	struct inode *i = s->r.inode;
+	struct broker_commit body = {0};
+
+	if (error < 0) {
+		request_end_error(&s->r, error);
+		return;
+	}
+	{
+		LOCKED(&i->lock);
+		if (open_mode_registered(&i->mode) > 0)
+			body.backing_id = i->mode.backing_id;
+	}
+	if (body.backing_id == 0) {
+		request_end_error(&s->r, 0);
+		return;
+	}
+	s->broker.done = broker_committed;
+	probe_send(s->r.fs->probe, &s->broker, BROKER_COMMIT, &body, sizeof(body));
+}
+
+static void make_stable(fuse_req_t req, fuse_ino_t ino, const struct file *f)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	struct sync_request *s = calloc(1, sizeof(*s));
+
+	if (!s) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	s->r.fs = fs;
+	s->r.req = req;
+	s->r.inode = inode_ref(fs_inode(fs, ino));
+	s->r.call.fh = s->r.inode->fh;
+	s->r.call.cred = f->cred;
+	s->wait.done = sync_log_done;
+	write_log_commit(&s->r.inode->writes, fs->transport, &s->r.inode->fh, &s->r.call.cred, &s->wait);
+}
+
+/* close(2): NFS's promise is that what was written is stable then. A reader has written nothing. */
+static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	if (file_of(fi)->write)
+		make_stable(req, ino, file_of(fi));
+	else
+		(void)fuse_reply_err(req, 0);
+}
+
+static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	make_stable(req, ino, file_of(fi));
+}
+
+void data_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->read = op_read;
+	ops->write = op_write;
+	ops->flush = op_flush;
+	ops->fsync = op_fsync;
+}

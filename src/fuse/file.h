@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * An open file: what fi->fh points to, from the answered OPEN to RELEASE. Constant; the daemon
+ * keeps one reference to the inode in it.
+ */
+#pragma once
+
+#include "fuse/fs.h"
+
+struct file {
+	struct inode *inode;
+	struct nfs_cred cred; /* the opener's: reads and writes use it */
+	enum open_path path;
+	bool write;
+	bool append;
+};
+
+static inline struct file *file_of(const struct fuse_file_info *fi)
+{
+	return (struct file *)(uintptr_t)fi->fh;
+}
+
+/* True when the kernel moves this open's bytes. */
+static inline bool file_is_passthrough(const struct file *f)
+{
+	return f->path == OPEN_PATH_PASSTHROUGH;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The mount: what its parts share. Made before the kernel knows of it, constant afterwards but for
+ * the counters, which are atomic, and the parts, which guard themselves.
+ */
+#pragma once
+
+#define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 18)
+#include <fuse_lowlevel.h>
+
+#include "fuse/backing_ids.h"
+#include "fuse/inode_table.h"
+#include "io/transport.h"
+#include "options.h"
+#include "probe/probe.h"
+
+/* Told by localioctl status; the names there are documented in localioctl(8). */
+struct fs_counters {
+	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
+	atomic_uint_fast64_t opens_retired;     /* opens answered ESTALE for a fresh inode */
+	atomic_uint_fast64_t requests_read;     /* FUSE READ requests that reached the daemon */
+	atomic_uint_fast64_t requests_write;
+	atomic_uint_fast64_t bytes_read, bytes_written; /* by these requests */
+	atomic_uint_fast64_t grants_denied;     /* local opens without a backing id */
+	atomic_uint last_denial;                /* enum reason of the last one */
+	atomic_uint_fast64_t groups_unknown;    /* callers whose groups were not visible */
+};
+
+struct fs {
+	const struct mount_options *options;
+	struct transport *transport;
+	struct inode_table *inodes;
+	struct backing_ids *ids;
+	struct probe *probe;      /* NULL with local=off or without passthrough */
+	struct fuse_session *session;
+	struct inode *root;
+	char spec[1024];
+	char server_address[64];
+	uid_t owner;              /* who mounted */
+	uint32_t rsize, wsize;    /* bytes of one request */
+	uint64_t fsid;            /* of the export, NFS's */
+	bool passthrough;         /* kernel and libfuse offer it */
+	bool over_io_uring;       /* FUSE requests travel over io_uring */
+	bool allow_other;
+	atomic_size_t open_files;
+	struct fs_counters counters;
+};
+
+static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
+{
+	return ino == FUSE_ROOT_ID ? fs->root : (struct inode *)(uintptr_t)ino;
+}
+
+/* The handlers, by file: names.c, attributes.c, directory.c, open.c, data.c, status.c. */
+void names_set_operations(struct fuse_lowlevel_ops *ops);
+void attributes_set_operations(struct fuse_lowlevel_ops *ops);
+void directory_set_operations(struct fuse_lowlevel_ops *ops);
+void open_set_operations(struct fuse_lowlevel_ops *ops);
+void data_set_operations(struct fuse_lowlevel_ops *ops);
+void status_set_operations(struct fuse_lowlevel_ops *ops);

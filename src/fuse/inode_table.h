@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The inode table: every file that the kernel knows of this mount, found by NFS file handle.
+ *
+ * A FUSE node id is the address of its struct inode; the kernel uses it until it has forgotten as
+ * many lookups as it was told. Each inode holds
+ *   - a lookup count: how often its entry was given to the kernel and not yet forgotten;
+ *   - references of the daemon: requests and open files that outlive a FUSE request.
+ * It is freed when both are zero. The table's lock guards the hash and the lookup counts; it is
+ * never held while another lock is taken. Each inode's own lock guards its mode and its writes.
+ *
+ * A retired inode (see open_mode.h) is out of the hash, so that the next lookup of its handle
+ * makes a fresh one, and lives on for the opens it has.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "fuse/open_mode.h"
+#include "fuse/write_log.h"
+#include "io/transport.h"
+
+struct inode {
+	/* Constant. */
+	struct nfs_fh fh;
+	uint64_t generation; /* unlike that of any other inode of this mount */
+	uint64_t fileid;
+	uint32_t type; /* S_IFMT bits */
+
+	/* Under the table's lock. */
+	struct list all;
+	struct inode *hash_next;
+	uint64_t lookups;
+	bool hashed;
+
+	atomic_uint refs;
+
+	/* Under the inode's lock. */
+	pthread_mutex_t lock;
+	struct open_mode mode;
+	struct list idle;      /* in the list of backing_ids.h while the id is idle */
+	struct nfs_cred silly_cred;
+	struct list appends;   /* O_APPEND writes that wait for their turn */
+	bool appending;
+	struct nfs_fh silly_dir; /* where the file lies under its silly name; len 0: it has none */
+	char silly_name[32];
+
+	struct write_log writes; /* has a lock of its own */
+};
+
+struct inode_table;
+
+int inode_table_new(struct inode_table **ret);
+
+/* Frees the table and every inode in it; the kernel connection must be gone. Takes NULL. */
+struct inode_table *inode_table_free(struct inode_table *t);
+
+/*
+ * The inode of a handle, made when there is none, with a reference for the caller. A handle whose
+ * file changed its id or type is another file behind a reused handle: it gets a fresh inode.
+ */
+int inode_table_get(
+	struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret);
+
+/* The inode of a handle if the table has it, with a reference; NULL otherwise. */
+struct inode *inode_table_find(struct inode_table *t, const struct nfs_fh *fh);
+
+/* Counts one lookup: before the entry is given to the kernel. */
+void inode_table_looked_up(struct inode_table *t, struct inode *i);
+
+/* Takes n lookups back, which may free the inode. Never more than were counted. */
+void inode_table_forget(struct inode_table *t, struct inode *i, uint64_t n);
+
+/* The next lookup of this handle gets a fresh inode. */
+void inode_table_retire(struct inode_table *t, struct inode *i);
+
+struct inode *inode_ref(struct inode *i);
+
+/* A reference unless the inode is being freed: for who found it through a list of its own. */
+bool inode_ref_unless_freed(struct inode *i);
+
+/* Takes NULL; returns NULL. */
+struct inode *inode_unref(struct inode_table *t, struct inode *i);
+
+/* Calls fn for every inode there is, under the table's lock: at the end of the mount. */
+void inode_table_foreach(struct inode_table *t, void (*fn)(void *arg, struct inode *i), void *arg);
+
+/* How many inodes there are. */
+size_t inode_table_count(struct inode_table *t);
+
+/* Called for an inode that is about to be freed, without locks held. */
+void inode_table_on_free(struct inode_table *t, void (*fn)(void *arg, struct inode *i), void *arg);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/open_mode.h"
+
+unsigned open_mode_registered(const struct open_mode *m)
+{
+	return m->opens[OPEN_PATH_PASSTHROUGH] + m->opens[OPEN_PATH_PASSTHROUGH_DIRECT];
+}
+
+unsigned open_mode_total(const struct open_mode *m)
+{
+	return open_mode_registered(m) + m->opens[OPEN_PATH_CACHED] + m->opens[OPEN_PATH_DIRECT];
+}
+
+static bool own_id_serves(const struct open_mode *m, const struct open_wish *w)
+{
+	return m->backing_id > 0 && w->generation > 0 && m->generation == w->generation &&
+	       (m->writable || !w->write);
+}
+
+static bool granted_id_serves(const struct open_wish *w)
+{
+	return w->granted_id > 0 && w->generation > 0 && (w->granted_writable || !w->write);
+}
+
+int open_mode_choose(const struct open_mode *m, const struct open_wish *w)
+{
+	if (open_mode_registered(m) > 0) {
+		/* The kernel opens the backing file with the open's own flags. */
+		if (w->write && !m->writable)
+			return -ESTALE;
+		return own_id_serves(m, w) ? OPEN_PATH_PASSTHROUGH : OPEN_PATH_PASSTHROUGH_DIRECT;
+	}
+	if (m->opens[OPEN_PATH_CACHED] == 0 && (own_id_serves(m, w) || granted_id_serves(w)))
+		return OPEN_PATH_PASSTHROUGH;
+	return w->append ? OPEN_PATH_DIRECT : OPEN_PATH_CACHED;
+}
+
+int open_mode_count(struct open_mode *m, const struct open_wish *w, enum open_path path)
+{
+	int useless = w->granted_id;
+
+	if (path == OPEN_PATH_PASSTHROUGH && open_mode_registered(m) == 0 && !own_id_serves(m, w)) {
+		useless = m->backing_id;
+		m->backing_id = w->granted_id;
+		m->writable = w->granted_writable;
+		m->generation = w->generation;
+	}
+	m->opens[path]++;
+	return useless;
+}
+
+bool open_mode_uncount(struct open_mode *m, enum open_path path)
+{
+	unsigned before = open_mode_registered(m);
+
+	m->opens[path]--;
+	return before > 0 && open_mode_registered(m) == 0;
+}
+
+int open_mode_take_id(struct open_mode *m)
+{
+	int id = m->backing_id;
+
+	if (open_mode_registered(m) > 0)
+		return 0;
+	m->backing_id = 0;
+	return id;
+}

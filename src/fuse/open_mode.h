@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The open modes of one inode, and the rule which mode the next open may have.
+ *
+ * The kernel refuses (EIO) an open whose mode does not fit the opens that the inode already has
+ * (fs/fuse/iomode.c fuse_inode_cached_io_start, fuse_inode_uncached_io_start):
+ *
+ *	already open        | cached | direct | passthrough same id | + direct same id | other id
+ *	cached              |   ok   |   ok   |         EIO         |       EIO        |   EIO
+ *	direct only         |   ok   |   ok   |         ok          |       ok         |   ok
+ *	passthrough (+dir.) |   EIO  |   EIO  |         ok          |       ok         |   EIO
+ *
+ * struct open_mode counts what was answered and owns the inode's backing id. It is a plain value:
+ * the inode's lock guards it, and covers choosing, counting and replying as one step, so that the
+ * opens the kernel knows are always a subset of the ones counted here.
+ */
+#pragma once
+
+#include "util.h"
+
+enum open_path {
+	OPEN_PATH_CACHED,
+	OPEN_PATH_DIRECT,             /* FOPEN_DIRECT_IO: the daemon serves, nothing is cached */
+	OPEN_PATH_PASSTHROUGH,        /* FOPEN_PASSTHROUGH: the kernel serves */
+	OPEN_PATH_PASSTHROUGH_DIRECT, /* both: registered, but the daemon serves over RPC */
+	OPEN_PATH_COUNT,
+};
+
+struct open_mode {
+	unsigned opens[OPEN_PATH_COUNT];
+	int backing_id;      /* 0: none */
+	bool writable;       /* the id may be opened for writing */
+	uint64_t generation; /* of the session that registered it; another one's id serves no new
+				passthrough open */
+};
+
+/* What an open wants and what the broker gave for it. */
+struct open_wish {
+	bool write;          /* O_WRONLY or O_RDWR */
+	bool append;         /* O_APPEND: direct unless the kernel does it */
+	uint64_t generation; /* the session that allows this open locally; 0: nobody does */
+	int granted_id;      /* a fresh id of that session, 0: none */
+	bool granted_writable;
+};
+
+/*
+ * The path for the next open, or -ESTALE when the table has no answer for it (a read-only id is in
+ * use and the open may write): then the inode is retired and the VFS comes back with a new one.
+ * Takes nothing; open_mode_count() does.
+ */
+int open_mode_choose(const struct open_mode *m, const struct open_wish *w);
+
+/*
+ * Counts an open on the chosen path. Adopts the granted id where the path uses it. Returns the id
+ * that is now of no use and must be released: the granted one when another serves, the old one when
+ * it was replaced, 0 for none.
+ */
+int open_mode_count(struct open_mode *m, const struct open_wish *w, enum open_path path);
+
+/*
+ * Takes back what open_mode_count() counted, after the kernel's RELEASE or a reply that did not
+ * arrive. Returns true when that was the last passthrough open.
+ */
+bool open_mode_uncount(struct open_mode *m, enum open_path path);
+
+/* Passthrough opens of either kind: while there are any, the id must not be closed. */
+unsigned open_mode_registered(const struct open_mode *m);
+
+/* All opens. */
+unsigned open_mode_total(const struct open_mode *m);
+
+/* Gives up the id when no open uses it: returns it, 0 if there is none or it is in use. */
+int open_mode_take_id(struct open_mode *m);

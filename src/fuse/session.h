@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A mount from its options to its end: asks mountd, connects, mounts, runs the FUSE loop, and takes
+ * everything down in the order in which the parts need each other.
+ */
+#pragma once
+
+#include "options.h"
+
+struct session_options {
+	const struct mount_options *mount;
+	const struct mount_spec *spec;
+	const char *spec_text;
+	const char *directory; /* absolute */
+	/* Called once, when the kernel has accepted the mount and requests are answered. */
+	void (*ready)(void *arg);
+	void *arg;
+};
+
+/*
+ * Runs the mount until it is unmounted or a signal ends it. 0, or a negative errno with the
+ * sentence saying why mounting failed; after ready() was called it returns 0.
+ */
+int session_run(const struct session_options *options, char *sentence, size_t size);

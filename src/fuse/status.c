@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What a mount says of itself: the ioctl behind localioctl, and its JSON. */
+#include "fuse/request.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "localiofs/control.h"
+
+static const char *const state_names[] = {
+	[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};
+
+static void probe_or_why_not(struct fs *fs, struct probe_status *ret)
+{
+	enum reason reason = fs->options->local == LOCAL_OFF ? REASON_OFF : REASON_NO_PASSTHROUGH;
+
+	if (fs->probe && fs->passthrough) {
+		probe_status(fs->probe, ret);
+		return;
+	}
+	memset(ret, 0, sizeof(*ret));
+	ret->state = PROBE_STATE_REMOTE;
+	ret->reason = reason;
+	(void)snprintf(ret->detail, sizeof(ret->detail), "%s", reason_text(reason));
+}
+
+static json_t *opens_json(struct fs_counters *c)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", /* */
+		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
+		"uring", (json_int_t)0, /* no open is served by that path in this version */
+		"remote",
+		(json_int_t)(c->opens[OPEN_PATH_CACHED] + c->opens[OPEN_PATH_DIRECT] +
+			     c->opens[OPEN_PATH_PASSTHROUGH_DIRECT]), /* */
+		"direct", (json_int_t)c->opens[OPEN_PATH_DIRECT], /* */
+		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
+		"retired", (json_int_t)c->opens_retired);
+}
+
+static json_t *calls_json(const struct transport_stats *stats)
+{
+	json_t *calls = json_object();
+
+	for (int n = 0; n < NFS_PROC_COUNT; n++)
+		if (stats->calls[n] > 0)
+			(void)json_object_set_new(calls, nfs_proc_name((enum nfs_proc)n),
+				json_integer((json_int_t)stats->calls[n]));
+	return calls;
+}
+
+static char *status_text(struct fs *fs)
+{
+	struct fs_counters *c = &fs->counters;
+	struct transport_stats stats;
+	struct probe_status probe;
+	size_t idle, left_over;
+	char *text;
+	json_t *root;
+
+	transport_stats(fs->transport, &stats);
+	probe_or_why_not(fs, &probe);
+	backing_ids_counts(fs->ids, &idle, &left_over);
+	root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", /* */
+		"version", LOCALIOFS_VERSION, /* */
+		"spec", fs->spec, /* */
+		"state", state_names[probe.state], /* */
+		"reason", reason_code(probe.reason), /* */
+		"detail", probe.detail, /* */
+		"pid", (int)getpid());
+	if (!root)
+		return NULL;
+	(void)json_object_set_new(root, "options",
+		json_pack("{s:s, s:b, s:i, s:i, s:b}", "local", local_mode_name(fs->options->local), /* */
+			"ro", fs->options->ro, "rsize", (int)fs->rsize, "wsize", (int)fs->wsize, /* */
+			"allow_other", fs->allow_other));
+	(void)json_object_set_new(root, "server",
+		json_pack("{s:s, s:b, s:I, s:o}", "address", fs->server_address, /* */
+			"connected", stats.connected, "reconnects", (json_int_t)stats.reconnects, /* */
+			"calls", calls_json(&stats)));
+	(void)json_object_set_new(root, "sidecar",
+		json_pack("{s:s, s:i, s:s, s:s}", "registry", fs->options->registry, /* */
+			"pid", (int)probe.sidecar_pid, "peer", probe.peer, /* */
+			"export", probe.export_path));
+	(void)json_object_set_new(root, "probe",
+		json_pack("{s:I, s:I}", "last", (json_int_t)probe.last_probe, /* */
+			"attempts", (json_int_t)probe.attempts));
+	(void)json_object_set_new(root, "kernel",
+		json_pack("{s:b, s:b, s:b}", "passthrough", fs->passthrough, /* */
+			"over_io_uring", fs->over_io_uring, "libfuse_io_uring", LOCALIOFS_FUSE_IO_URING));
+	(void)json_object_set_new(root, "opens", opens_json(c));
+	(void)json_object_set_new(root, "requests",
+		json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
+			"write", (json_int_t)c->requests_write, /* */
+			"bytes_read", (json_int_t)c->bytes_read, /* */
+			"bytes_written", (json_int_t)c->bytes_written));
+	(void)json_object_set_new(root, "backing_ids",
+		json_pack("{s:I, s:I}", "idle", (json_int_t)idle, "left_over", (json_int_t)left_over));
+	(void)json_object_set_new(root, "grants",
+		json_pack("{s:I, s:s}", "denied", (json_int_t)c->grants_denied, /* */
+			"last_denial", reason_code(c->last_denial)));
+	(void)json_object_set_new(root, "groups_unknown", json_integer((json_int_t)c->groups_unknown));
+	(void)json_object_set_new(
+		root, "inodes", json_integer((json_int_t)inode_table_count(fs->inodes)));
+	(void)json_object_set_new(root, "open_files", json_integer((json_int_t)fs->open_files));
+	text = json_dumps(root, JSON_COMPACT);
+	json_decref(root);
+	return text;
+}
+
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
+	struct fuse_file_info *fi, unsigned flags, const void *in_buf, size_t in_bufsz, size_t out_bufsz)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	uid_t uid = fuse_req_ctx(req)->uid;
+	_cleanup_free_ struct control_status *reply = NULL;
+	char *text;
+
+	if (ino != FUSE_ROOT_ID || cmd != (unsigned)CONTROL_GET_STATUS) {
+		(void)fuse_reply_err(req, ENOTTY);
+		return;
+	}
+	if (uid != 0 && uid != fs->owner) {
+		(void)fuse_reply_err(req, EPERM);
+		return;
+	}
+	reply = calloc(1, sizeof(*reply));
+	text = status_text(fs);
+	if (!reply || !text || strlen(text) >= sizeof(reply->json) || out_bufsz < sizeof(*reply)) {
+		free(text);
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	memcpy(reply->json, text, strlen(text) + 1);
+	free(text);
+	(void)fuse_reply_ioctl(req, 0, reply, sizeof(*reply));
+}
+
+void status_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->ioctl = op_ioctl;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The write log of one file: the data of UNSTABLE writes that the server has acknowledged and not
+ * yet committed, RFC 1813 4.8. A commit asks the server for COMMIT and compares the write verifier
+ * with the one that each write was answered with; what a restarted server may have lost is sent
+ * again as FILE_SYNC before anybody is told that the data is stable.
+ *
+ * The log has a lock of its own, held only to move list items. Callbacks come on the transport's
+ * loop thread, or on the caller's when there is nothing to wait for.
+ */
+#pragma once
+
+#include "io/transport.h"
+
+/* One WRITE and its data, from the request until the data is stable. */
+struct data_write {
+	struct nfs_call call; /* args.io covers the whole range once the write is answered */
+	struct list kept;
+	struct nfs_verf verf;
+	struct commit *commit;
+	void *owner; /* the writer's, until the write is answered */
+	char data[];
+};
+
+struct write_log {
+	pthread_mutex_t lock;
+	struct list kept;      /* struct data_write.kept */
+	struct list waiting;   /* struct commit_wait.node: arrived while a commit runs */
+	struct commit *running;
+	unsigned unanswered;   /* writes on the wire */
+};
+
+/* Somebody who wants to know when everything answered so far is stable. */
+struct commit_wait {
+	struct list node;
+	void (*done)(struct commit_wait *w, int error);
+};
+
+void write_log_init(struct write_log *log);
+void write_log_done(struct write_log *log);
+
+/* A write of size bytes with room for its data, which the caller fills; NULL without memory. */
+struct data_write *data_write_new(size_t size);
+
+/* Counts a write that goes on the wire. */
+void write_log_started(struct write_log *log);
+
+/*
+ * The write is answered. Keeps it when it was answered UNSTABLE (error 0, committed UNSTABLE),
+ * frees it otherwise. Returns true when the mount keeps more than WRITE_LOG_LIMIT bytes: then the
+ * caller should commit before it lets the writer go on.
+ */
+bool write_log_answered(struct write_log *log, struct data_write *w, bool keep);
+
+#define WRITE_LOG_LIMIT (64U << 20) /* bytes kept by all logs of the process */
+
+/* True when a commit would have something to do. */
+bool write_log_dirty(struct write_log *log);
+
+/*
+ * Makes everything that was answered so far stable, then calls done with 0 or the first error.
+ * The file handle and credential are those of any opener; a log is never freed while it runs.
+ */
+void write_log_commit(struct write_log *log, struct transport *t, const struct nfs_fh *fh,
+	const struct nfs_cred *cred, struct commit_wait *w);

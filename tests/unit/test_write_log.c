@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The write log against a server that the test plays: it answers when the test says so. */
+#include "cmocka_setup.h"
+
+#include <string.h>
+
+#include "fuse/write_log.h"
+
+struct server {
+	struct transport transport;
+	struct list calls; /* submitted and not yet answered */
+};
+
+static void server_submit(struct transport *t, struct nfs_call *call)
+{
+	list_append(&CONTAINER_OF(t, struct server, transport)->calls, &call->node);
+}
+
+static const struct transport_ops server_ops = {.submit = server_submit};
+
+struct waiter {
+	struct commit_wait wait;
+	int calls, error;
+};
+
+static void waiter_done(struct commit_wait *w, int error)
+{
+	struct waiter *waiter = CONTAINER_OF(w, struct waiter, wait);
+
+	waiter->calls++;
+	waiter->error = error;
+}
+
+static struct nfs_fh fh;
+static struct nfs_cred cred;
+
+static void server_init(struct server *s)
+{
+	s->transport.ops = &server_ops;
+	list_init(&s->calls);
+}
+
+static struct nfs_call *next_call(struct server *s, enum nfs_proc proc)
+{
+	struct nfs_call *call;
+
+	assert_false(list_empty(&s->calls));
+	call = CONTAINER_OF(s->calls.next, struct nfs_call, node);
+	list_remove(&call->node);
+	assert_int_equal(call->proc, proc);
+	return call;
+}
+
+/* One acknowledged UNSTABLE write of "data" at an offset, answered with a verifier. */
+static void keep_write(struct write_log *log, uint64_t offset, uint8_t verf)
+{
+	struct data_write *w = data_write_new(4);
+
+	assert_non_null(w);
+	memcpy(w->data, "data", 4);
+	w->call.proc = NFS_WRITE;
+	w->call.args.io.offset = offset;
+	w->call.args.io.count = 4;
+	memset(w->verf.data, verf, sizeof(w->verf.data));
+	write_log_started(log);
+	assert_false(write_log_answered(log, w, true));
+}
+
+static void answer_commit(struct nfs_call *call, int error, uint8_t verf)
+{
+	call->error = error;
+	memset(call->res.io.verf.data, verf, sizeof(call->res.io.verf.data));
+	call->done(call);
+}
+
+static void start(struct write_log *log, struct server *s, struct waiter *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->wait.done = waiter_done;
+	write_log_commit(log, &s->transport, &fh, &cred, &w->wait);
+}
+
+static void nothing_kept_needs_no_commit(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w;
+
+	server_init(&s);
+	write_log_init(&log);
+	assert_false(write_log_dirty(&log));
+	start(&log, &s, &w);
+	assert_int_equal(w.calls, 1);
+	assert_int_equal(w.error, 0);
+	assert_true(list_empty(&s.calls));
+	write_log_done(&log);
+}
+
+static void a_write_on_the_wire_makes_the_log_dirty(void **state)
+{
+	struct write_log log = {0};
+	struct data_write *w = data_write_new(1);
+
+	write_log_init(&log);
+	write_log_started(&log);
+	assert_true(write_log_dirty(&log));
+	(void)write_log_answered(&log, w, false);
+	assert_false(write_log_dirty(&log));
+	write_log_done(&log);
+}
+
+static void the_same_verifier_ends_the_commit(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, 0, 1);
+	keep_write(&log, 4, 1);
+	start(&log, &s, &w);
+	assert_int_equal(w.calls, 0);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 1);
+	assert_int_equal(w.calls, 1);
+	assert_int_equal(w.error, 0);
+	assert_true(list_empty(&s.calls));
+	assert_false(write_log_dirty(&log));
+	write_log_done(&log);
+}
+
+static void another_verifier_sends_the_data_again_as_file_sync(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w;
+	struct nfs_call *call;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, 0, 1);
+	keep_write(&log, 100, 2);
+	start(&log, &s, &w);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 2);
+	call = next_call(&s, NFS_WRITE);
+	assert_int_equal(call->args.io.offset, 0);
+	assert_int_equal(call->args.io.stable, NFS_FILE_SYNC);
+	assert_memory_equal(call->args.io.data, "data", 4);
+	assert_true(list_empty(&s.calls));
+	assert_int_equal(w.calls, 0);
+	call->error = 0;
+	call->res.io.count = 4;
+	call->done(call);
+	assert_int_equal(w.calls, 1);
+	assert_int_equal(w.error, 0);
+	write_log_done(&log);
+}
+
+static void a_failed_resend_is_told(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w;
+	struct nfs_call *call;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, 0, 1);
+	start(&log, &s, &w);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 2);
+	call = next_call(&s, NFS_WRITE);
+	call->error = -ENOSPC;
+	call->done(call);
+	assert_int_equal(w.calls, 1);
+	assert_int_equal(w.error, -ENOSPC);
+	write_log_done(&log);
+}
+
+static void a_failed_commit_is_told(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, 0, 1);
+	start(&log, &s, &w);
+	answer_commit(next_call(&s, NFS_COMMIT), -EIO, 0);
+	assert_int_equal(w.error, -EIO);
+	assert_int_equal(w.calls, 1);
+	write_log_done(&log);
+}
+
+static void who_comes_during_a_commit_waits_for_the_next(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter first, second;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, 0, 1);
+	start(&log, &s, &first);
+	keep_write(&log, 4, 1);
+	start(&log, &s, &second);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 1);
+	assert_int_equal(first.calls, 1);
+	assert_int_equal(second.calls, 0);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 1);
+	assert_int_equal(second.calls, 1);
+	assert_int_equal(second.error, 0);
+	assert_false(write_log_dirty(&log));
+	write_log_done(&log);
+}
+
+static void who_comes_during_a_failing_commit_is_told_too(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter first, second;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, 0, 1);
+	start(&log, &s, &first);
+	start(&log, &s, &second);
+	answer_commit(next_call(&s, NFS_COMMIT), -EIO, 0);
+	assert_int_equal(first.error, -EIO);
+	assert_int_equal(second.calls, 1);
+	assert_int_equal(second.error, -EIO);
+	write_log_done(&log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_kept_needs_no_commit),
+		cmocka_unit_test(a_write_on_the_wire_makes_the_log_dirty),
+		cmocka_unit_test(the_same_verifier_ends_the_commit),
+		cmocka_unit_test(another_verifier_sends_the_data_again_as_file_sync),
+		cmocka_unit_test(a_failed_resend_is_told),
+		cmocka_unit_test(a_failed_commit_is_told),
+		cmocka_unit_test(who_comes_during_a_commit_waits_for_the_next),
+		cmocka_unit_test(who_comes_during_a_failing_commit_is_told_too),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

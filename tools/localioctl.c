@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* localioctl: asks localiofs mounts what they do and why. */
+#include <fcntl.h>
+#include <getopt.h>
+#include <mntent.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "localiofs/control.h"
+#include "log.h"
+
+struct mounts {
+	char **dirs;
+	size_t count;
+};
+
+static void usage(FILE *to)
+{
+	(void)fprintf(to, "usage: localioctl status [--json] [MOUNTPOINT...]\n"
+			  "       localioctl --help | --version\n\n"
+			  "Tells of each localiofs mount, or of those given, whether it is local, why not,\n"
+			  "and who serves its bytes.\n");
+}
+
+static int add_mount(struct mounts *m, const char *dir)
+{
+	char **dirs = reallocarray(m->dirs, m->count + 1, sizeof(*dirs));
+	char *copy = strdup(dir);
+
+	if (!dirs || !copy)
+		return -ENOMEM;
+	m->dirs = dirs;
+	m->dirs[m->count++] = copy;
+	return 0;
+}
+
+static int find_mounts(struct mounts *m)
+{
+	FILE *f = setmntent("/proc/self/mounts", "r");
+	struct mntent *e;
+	int r = 0;
+
+	if (!f)
+		return -errno;
+	while (r == 0 && (e = getmntent(f)))
+		if (strcmp(e->mnt_type, "fuse.localiofs") == 0)
+			r = add_mount(m, e->mnt_dir);
+	(void)endmntent(f);
+	return r;
+}
+
+/* The mount's JSON, or NULL after saying why not. */
+static json_t *ask(const char *dir)
+{
+	_cleanup_close_ int fd = open(dir, CONTROL_OPEN_FLAGS);
+	_cleanup_free_ struct control_status *status = calloc(1, sizeof(*status));
+	json_error_t where;
+	json_t *json;
+
+	if (fd < 0) {
+		log_error("%s: %s", dir,
+			errno == ENOTCONN ? "its localiofs has ended; unmount it" : strerror(errno));
+		return NULL;
+	}
+	if (!status || ioctl(fd, CONTROL_GET_STATUS, status) < 0) {
+		if (errno == ENOTTY)
+			log_error("%s is not the root of a localiofs mount", dir);
+		else if (errno == EPERM)
+			log_error("%s: only the user who mounted it and root may ask", dir);
+		else
+			log_error("%s: %s", dir, strerror(errno));
+		return NULL;
+	}
+	status->json[sizeof(status->json) - 1] = '\0';
+	json = json_loads(status->json, 0, &where);
+	if (!json) {
+		log_error("%s: its answer is no JSON: %s", dir, where.text);
+		return NULL;
+	}
+	(void)json_object_set_new(json, "mountpoint", json_string(dir));
+	return json;
+}
+
+static const char *text_at(const json_t *json, const char *part, const char *key)
+{
+	const char *s = json_string_value(json_object_get(json_object_get(json, part), key));
+
+	return s ? s : "";
+}
+
+static long long number_at(const json_t *json, const char *part, const char *key)
+{
+	return json_integer_value(json_object_get(json_object_get(json, part), key));
+}
+
+static void print_for_people(const json_t *j)
+{
+	const char *state = json_string_value(json_object_get(j, "state"));
+	const char *reason = json_string_value(json_object_get(j, "reason"));
+	const char *detail = json_string_value(json_object_get(j, "detail"));
+	time_t last = (time_t)number_at(j, "probe", "last");
+	char when[64] = "never";
+
+	if (last)
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", localtime(&last));
+	(void)printf("%s on %s\n", json_string_value(json_object_get(j, "spec")),
+		json_string_value(json_object_get(j, "mountpoint")));
+	(void)printf("  state         %s", state);
+	if (strcmp(state, reason) != 0)
+		(void)printf(" (%s: %s)", reason, detail);
+	(void)printf("\n");
+	(void)printf("  server        %s, %s\n", text_at(j, "server", "address"),
+		json_is_true(json_object_get(json_object_get(j, "server"), "connected")) ? "connected"
+											: "not connected");
+	if (strcmp(state, "local") == 0)
+		(void)printf("  sidecar       exports %s, sees us at %s\n", text_at(j, "sidecar", "export"),
+			text_at(j, "sidecar", "peer"));
+	(void)printf("  last probe    %s (%lld so far)\n", when, number_at(j, "probe", "attempts"));
+	(void)printf("  opens         passthrough %lld, uring %lld, remote %lld\n",
+		number_at(j, "opens", "passthrough"), number_at(j, "opens", "uring"),
+		number_at(j, "opens", "remote"));
+	(void)printf("  requests      read %lld (%lld bytes), write %lld (%lld bytes) at the daemon\n",
+		number_at(j, "requests", "read"), number_at(j, "requests", "bytes_read"),
+		number_at(j, "requests", "write"), number_at(j, "requests", "bytes_written"));
+	(void)printf("  backing ids   %lld idle, %lld of ended sessions; %lld opens got none (last: %s)\n",
+		number_at(j, "backing_ids", "idle"), number_at(j, "backing_ids", "left_over"),
+		number_at(j, "grants", "denied"), text_at(j, "grants", "last_denial"));
+}
+
+static int show_status(const struct mounts *m, bool as_json, bool one)
+{
+	json_t *all = json_array();
+	int failed = 0;
+
+	for (size_t n = 0; n < m->count; n++) {
+		json_t *j = ask(m->dirs[n]);
+
+		if (!j)
+			failed = 1;
+		else if (as_json)
+			(void)json_array_append_new(all, j);
+		else {
+			print_for_people(j);
+			json_decref(j);
+		}
+	}
+	if (as_json && (!one || json_array_size(all) == 1)) {
+		(void)json_dumpf(one ? json_array_get(all, 0) : all, stdout, JSON_INDENT(2));
+		(void)printf("\n");
+	}
+	json_decref(all);
+	return failed;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
+	struct mounts m = {0};
+	bool as_json = false;
+	int opt, r;
+
+	log_open("localioctl");
+	while ((opt = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
+		switch (opt) {
+		case 'j':
+			as_json = true;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		case 'V':
+			(void)printf("localioctl %s\n", LOCALIOFS_VERSION);
+			return 0;
+		default:
+			usage(stderr);
+			return 1;
+		}
+	}
+	if (optind >= argc || strcmp(argv[optind], "status") != 0) {
+		log_error("%s: expected the command status", optind < argc ? argv[optind] : "no command");
+		return 1;
+	}
+	r = 0;
+	for (int n = optind + 1; n < argc && r == 0; n++)
+		r = add_mount(&m, argv[n]);
+	if (m.count == 0 && r == 0)
+		r = find_mounts(&m);
+	if (r < 0)
+		log_error("cannot list the mounts: %s", strerror(-r));
+	else
+		r = show_status(&m, as_json, argc - optind == 2);
+	for (size_t n = 0; n < m.count; n++)
+		free(m.dirs[n]);
+	free(m.dirs);
+	return r == 0 ? 0 : 1;
+}
