@@ -19,9 +19,3 @@ static inline struct file *file_of(const struct fuse_file_info *fi)
 {
 	return (struct file *)(uintptr_t)fi->fh;
 }
-
-/* True when the kernel moves this open's bytes. */
-static inline bool file_is_passthrough(const struct file *f)
-{
-	return f->path == OPEN_PATH_PASSTHROUGH;
-}

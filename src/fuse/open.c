@@ -77,7 +77,7 @@ static void set_path(struct open_request *o, enum open_path path)
 	o->file->path = path;
 	o->fi.fh = (uintptr_t)o->file;
 	o->fi.backing_id = registered ? i->mode.backing_id : 0;
-	o->fi.direct_io = path == OPEN_PATH_DIRECT || path == OPEN_PATH_PASSTHROUGH_DIRECT;
+	o->fi.direct_io = path != OPEN_PATH_CACHED && path != OPEN_PATH_PASSTHROUGH;
 	o->fi.keep_cache = 0;
 }
 
@@ -145,9 +145,8 @@ static void access_done(struct nfs_call *call)
 
 static void open_remote(struct open_request *o)
 {
-	memset(&o->wish, 0, sizeof(o->wish));
-	o->wish.write = o->file->write;
-	o->wish.append = o->file->append;
+	o->wish.generation = 0;
+	o->wish.granted_id = 0;
 	if (o->created) {
 		finish_open(o);
 		return;
@@ -205,7 +204,7 @@ static bool wants_id(struct open_request *o)
 	struct inode *i = o->r.inode;
 
 	LOCKED(&i->lock);
-	if (open_mode_registered(&i->mode) > 0 || i->mode.opens[OPEN_PATH_CACHED] > 0)
+	if (open_mode_registered(&i->mode) > 0 || open_mode_cached(&i->mode))
 		return false;
 	return i->mode.backing_id == 0 || i->mode.generation != o->wish.generation ||
 	       (o->wish.write && !i->mode.writable);
@@ -254,8 +253,9 @@ static void start_open(struct open_request *o)
 	}
 	o->file->cred = o->r.call.cred;
 	o->file->write = (o->fi.flags & O_ACCMODE) != O_RDONLY;
-	o->file->append = o->fi.flags & O_APPEND;
+	o->file->append = o->file->write && (o->fi.flags & O_APPEND);
 	o->exec = o->fi.flags & FMODE_EXEC_FLAG;
+	o->wish.read = (o->fi.flags & O_ACCMODE) != O_WRONLY;
 	o->wish.write = o->file->write;
 	o->wish.append = o->file->append;
 	o->wish.generation = fs->probe ? probe_generation(fs->probe) : 0;

@@ -8,7 +8,13 @@ unsigned open_mode_registered(const struct open_mode *m)
 
 unsigned open_mode_total(const struct open_mode *m)
 {
-	return open_mode_registered(m) + m->opens[OPEN_PATH_CACHED] + m->opens[OPEN_PATH_DIRECT];
+	return open_mode_registered(m) + m->opens[OPEN_PATH_CACHED] + m->opens[OPEN_PATH_DIRECT] +
+	       m->opens[OPEN_PATH_DIRECT_MAPPABLE];
+}
+
+bool open_mode_cached(const struct open_mode *m)
+{
+	return m->opens[OPEN_PATH_CACHED] + m->opens[OPEN_PATH_DIRECT_MAPPABLE] > 0;
 }
 
 static bool own_id_serves(const struct open_mode *m, const struct open_wish *w)
@@ -30,9 +36,11 @@ int open_mode_choose(const struct open_mode *m, const struct open_wish *w)
 			return -ESTALE;
 		return own_id_serves(m, w) ? OPEN_PATH_PASSTHROUGH : OPEN_PATH_PASSTHROUGH_DIRECT;
 	}
-	if (m->opens[OPEN_PATH_CACHED] == 0 && (own_id_serves(m, w) || granted_id_serves(w)))
+	if (!open_mode_cached(m) && (own_id_serves(m, w) || granted_id_serves(w)))
 		return OPEN_PATH_PASSTHROUGH;
-	return w->append ? OPEN_PATH_DIRECT : OPEN_PATH_CACHED;
+	if (!w->append)
+		return OPEN_PATH_CACHED;
+	return w->read ? OPEN_PATH_DIRECT_MAPPABLE : OPEN_PATH_DIRECT;
 }
 
 int open_mode_count(struct open_mode *m, const struct open_wish *w, enum open_path path)

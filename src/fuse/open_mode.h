@@ -10,6 +10,9 @@
  *	direct only         |   ok   |   ok   |         ok          |       ok         |   ok
  *	passthrough (+dir.) |   EIO  |   EIO  |         ok          |       ok         |   EIO
  *
+ * And a direct open that is mapped makes its inode cached until it is released (fs/fuse/file.c
+ * fuse_file_mmap). The daemon does not see mappings, so one that could be is taken for one that is.
+ *
  * struct open_mode counts what was answered and owns the inode's backing id. It is a plain value:
  * the inode's lock guards it, and covers choosing, counting and replying as one step, so that the
  * opens the kernel knows are always a subset of the ones counted here.
@@ -21,6 +24,7 @@
 enum open_path {
 	OPEN_PATH_CACHED,
 	OPEN_PATH_DIRECT,             /* FOPEN_DIRECT_IO: the daemon serves, nothing is cached */
+	OPEN_PATH_DIRECT_MAPPABLE,    /* the same, opened for reading too */
 	OPEN_PATH_PASSTHROUGH,        /* FOPEN_PASSTHROUGH: the kernel serves */
 	OPEN_PATH_PASSTHROUGH_DIRECT, /* both: registered, but the daemon serves over RPC */
 	OPEN_PATH_COUNT,
@@ -36,6 +40,7 @@ struct open_mode {
 
 /* What an open wants and what the broker gave for it. */
 struct open_wish {
+	bool read;           /* O_RDONLY or O_RDWR: may be mapped */
 	bool write;          /* O_WRONLY or O_RDWR */
 	bool append;         /* O_APPEND: direct unless the kernel does it */
 	uint64_t generation; /* the session that allows this open locally; 0: nobody does */
@@ -65,6 +70,9 @@ bool open_mode_uncount(struct open_mode *m, enum open_path path);
 
 /* Passthrough opens of either kind: while there are any, the id must not be closed. */
 unsigned open_mode_registered(const struct open_mode *m);
+
+/* Opens beside which no new one can be passthrough. */
+bool open_mode_cached(const struct open_mode *m);
 
 /* All opens. */
 unsigned open_mode_total(const struct open_mode *m);

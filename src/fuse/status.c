@@ -29,13 +29,15 @@ static void probe_or_why_not(struct fs *fs, struct probe_status *ret)
 
 static json_t *opens_json(struct fs_counters *c)
 {
+	uint64_t direct = c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
+
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", /* */
 		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
 		"uring", (json_int_t)0, /* no open is served by that path in this version */
 		"remote",
-		(json_int_t)(c->opens[OPEN_PATH_CACHED] + c->opens[OPEN_PATH_DIRECT] +
+		(json_int_t)(c->opens[OPEN_PATH_CACHED] + direct +
 			     c->opens[OPEN_PATH_PASSTHROUGH_DIRECT]), /* */
-		"direct", (json_int_t)c->opens[OPEN_PATH_DIRECT], /* */
+		"direct", (json_int_t)direct, /* */
 		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
 		"retired", (json_int_t)c->opens_retired);
 }

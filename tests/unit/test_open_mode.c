@@ -69,6 +69,19 @@ static void beside_direct_opens_everything_goes(void **state)
 	assert_int_equal(open_mode_choose(&m, &granted_write), OPEN_PATH_PASSTHROUGH);
 }
 
+static void beside_direct_opens_that_may_be_mapped_nothing_is_passthrough(void **state)
+{
+	struct open_mode m = {0};
+	struct open_wish append = remote_append;
+
+	append.read = true;
+	assert_int_equal(open_as(&m, &append, NULL), OPEN_PATH_DIRECT_MAPPABLE);
+	assert_int_equal(open_mode_choose(&m, &granted_rw), OPEN_PATH_CACHED);
+	assert_int_equal(open_mode_choose(&m, &append), OPEN_PATH_DIRECT_MAPPABLE);
+	(void)open_mode_uncount(&m, OPEN_PATH_DIRECT_MAPPABLE);
+	assert_int_equal(open_mode_choose(&m, &granted_rw), OPEN_PATH_PASSTHROUGH);
+}
+
 static void beside_passthrough_opens_the_id_stays_the_same(void **state)
 {
 	struct open_mode m = {0};
@@ -148,6 +161,7 @@ int main(void)
 		cmocka_unit_test(nothing_open_takes_the_best_path),
 		cmocka_unit_test(beside_cached_opens_nothing_is_passthrough),
 		cmocka_unit_test(beside_direct_opens_everything_goes),
+		cmocka_unit_test(beside_direct_opens_that_may_be_mapped_nothing_is_passthrough),
 		cmocka_unit_test(beside_passthrough_opens_the_id_stays_the_same),
 		cmocka_unit_test(passthrough_opens_outlive_their_session),
 		cmocka_unit_test(a_writer_beside_a_read_only_id_gets_a_fresh_inode),
