@@ -28,9 +28,11 @@ enum exit_code {
 	EXIT_FAIL = 32,
 };
 
+#define MAX_OPTION_LISTS 64 /* -o on one command line */
+
 struct command {
 	bool helper; /* called as mount.localiofs */
-	bool foreground, fake, sloppy, verbose;
+	bool foreground, fake, sloppy, debug;
 	const char *spec_text;
 	char directory[4096];
 	struct mount_spec spec;
@@ -61,11 +63,10 @@ static int parse_arguments(struct command *c, int argc, char **argv)
 	static const struct option direct[] = {{"foreground", no_argument, NULL, 'f'},
 		{"debug", no_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'}, {"options", required_argument, NULL, 'o'}, {0}};
-	const char *words[2] = {NULL, NULL};
+	const char *words[2] = {NULL, NULL}, *lists[MAX_OPTION_LISTS];
 	char sentence[512];
-	int n = 0, opt;
+	int n = 0, nlists = 0, opt;
 
-	options_init(&c->options);
 	while ((opt = getopt_long(argc, argv, c->helper ? "-o:sfnvt:N:hV" : "-o:fdhV", direct, NULL)) != -1) {
 		switch (opt) {
 		case 1: /* a word between the options: mount(8) puts them first */
@@ -74,8 +75,9 @@ static int parse_arguments(struct command *c, int argc, char **argv)
 			words[n++] = optarg;
 			break;
 		case 'o':
-			if (options_parse(&c->options, optarg, c->sloppy, sentence, sizeof(sentence)) < 0)
-				return wrong(sentence);
+			if (nlists == MAX_OPTION_LISTS)
+				return wrong("-o was given too often; one list with commas does it");
+			lists[nlists++] = optarg;
 			break;
 		case 'f':
 			c->fake = c->helper;
@@ -83,14 +85,12 @@ static int parse_arguments(struct command *c, int argc, char **argv)
 			break;
 		case 'd':
 			c->foreground = true;
-			c->options.debug = true;
+			c->debug = true;
 			break;
 		case 's':
 			c->sloppy = true;
 			break;
-		case 'v':
-			c->verbose = true;
-			break;
+		case 'v': /* what there is to say is said */
 		case 'n': /* no mtab is written anyway */
 		case 't': /* the type mount(8) was asked for */
 			break;
@@ -107,6 +107,12 @@ static int parse_arguments(struct command *c, int argc, char **argv)
 			return EXIT_USAGE;
 		}
 	}
+	/* Now that -s is known, wherever it stood. */
+	options_init(&c->options);
+	c->options.debug = c->debug;
+	for (int i = 0; i < nlists; i++)
+		if (options_parse(&c->options, lists[i], c->sloppy, sentence, sizeof(sentence)) < 0)
+			return wrong(sentence);
 	for (; optind < argc && n < 2; optind++)
 		words[n++] = argv[optind];
 	if (n < 2) {

@@ -61,7 +61,9 @@ static json_t *ask(const char *dir)
 
 	if (fd < 0) {
 		log_error("%s: %s", dir,
-			errno == ENOTCONN ? "its localiofs has ended; unmount it" : strerror(errno));
+			errno == ENOTCONN ? "its localiofs has ended; unmount it"
+			: errno == EACCES ? "permission denied: only the user who mounted it may ask"
+					  : strerror(errno));
 		return NULL;
 	}
 	if (!status || ioctl(fd, CONTROL_GET_STATUS, status) < 0) {

@@ -112,8 +112,6 @@ struct broker_hello_reply {
 
 enum broker_open_flags {
 	BROKER_OPEN_WANT_ID = 1, /* register a backing id when the rules allow one */
-	/* The open creates the file: the answer to the ACCESS question does not matter to it. */
-	BROKER_OPEN_CREATED = 2,
 };
 
 /* ACCESS bits are RFC 1813 3.3.4's: READ 1, LOOKUP 2, MODIFY 4, EXTEND 8, DELETE 16, EXECUTE 32. */

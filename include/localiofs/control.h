@@ -2,8 +2,9 @@
 /*
  * How localioctl asks a mount: an ioctl on the root directory, opened with CONTROL_OPEN_FLAGS. It
  * works in every namespace that sees the mount, needs no file of its own, and is answered without
- * asking the NFS server. Only the user who mounted and root get an answer (EPERM otherwise). A
- * mount that is no localiofs answers ENOTTY.
+ * asking the NFS server. Only the user who mounted and root get an answer (EPERM otherwise); where a
+ * user's mount is not shared (no allow_other) the kernel refuses everybody else, root among them,
+ * with EACCES. A mount that is no localiofs answers ENOTTY.
  */
 #pragma once
 

@@ -223,8 +223,6 @@ static void open_local(struct open_request *o)
 		body.cred.groups[n] = o->r.call.cred.groups[n];
 	if (wants_id(o))
 		body.flags |= BROKER_OPEN_WANT_ID;
-	if (o->created)
-		body.flags |= BROKER_OPEN_CREATED;
 	o->broker.done = granted;
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
 }

@@ -15,8 +15,8 @@
  * Each session has a generation, never 0 and never used twice. Grants of one generation are worth
  * nothing in another: a REVOKE begins a new generation on the same connection.
  *
- * probe_open() and its like may be called on any thread and never block; done runs on the probe's
- * thread, or at once when there is no session.
+ * probe_send() may be called on any thread and never blocks; done runs on the probe's thread, or at
+ * once when there is no session.
  */
 #pragma once
 
