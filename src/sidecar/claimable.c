@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/claimable.h"
+
+#include <acl/libacl.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/acl.h>
+#include <sys/syscall.h>
+
+#include "sidecar/squash_ganesha.h"
+#include "sidecar/thread_cred.h"
+#include "util.h"
+
+/* An id that neither the file nor (most likely) its ACL names: no user of anyone's. */
+#define NAMED_BY_NOBODY 0xfffe1234U
+
+struct trial {
+	int fd;
+	const struct access_file *file;
+	const struct export_perms *perms;
+	bool read, write;
+};
+
+static bool done(const struct trial *t)
+{
+	return t->read && (t->write || !t->perms->write);
+}
+
+static bool kernel_allows(int fd, int mode)
+{
+	return syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
+
+static int try(struct trial *t, const struct broker_cred *claim)
+{
+	struct broker_cred c;
+	bool read, write;
+	int r = squash_ganesha(t->perms, claim, &c);
+
+	if (r < 0)
+		return 0; /* cannot be claimed */
+	read = !t->read && access_ganesha_may_read(t->file, &c);
+	write = !t->write && t->perms->write && access_ganesha_may_write(t->file, &c);
+	if ((read || write) && c.uid != t->file->uid) {
+		r = thread_cred_become(&c);
+		read = r >= 0 && read &&
+			(kernel_allows(t->fd, R_OK) || kernel_allows(t->fd, X_OK));
+		write = r >= 0 && write && kernel_allows(t->fd, W_OK);
+		thread_cred_restore();
+		if (r < 0)
+			return r;
+	}
+	t->read = t->read || read;
+	t->write = t->write || write;
+	return 0;
+}
+
+static int try_acl_entry(struct trial *t, acl_entry_t entry)
+{
+	/* With the file's group: the server takes the mask for that group's bits. */
+	struct broker_cred claim = {.uid = NAMED_BY_NOBODY, .gid = t->file->gid};
+	acl_tag_t tag;
+	void *id;
+
+	if (acl_get_tag_type(entry, &tag) < 0)
+		return -errno;
+	if (tag != ACL_USER && tag != ACL_GROUP)
+		return 0;
+	id = acl_get_qualifier(entry);
+	if (id == NULL)
+		return -errno;
+	if (tag == ACL_USER) {
+		claim.uid = *(uid_t *)id;
+	} else {
+		claim.ngroups = 1;
+		claim.groups[0] = *(gid_t *)id;
+	}
+	(void)acl_free(id);
+	return try(t, &claim);
+}
+
+static int try_acl(struct trial *t)
+{
+	char path[32];
+	acl_entry_t entry;
+	acl_t acl;
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
+	if (acl_extended_file(path) <= 0)
+		return 0; /* none, or a filesystem without */
+	acl = acl_get_file(path, ACL_TYPE_ACCESS);
+	if (acl == NULL)
+		return -errno;
+	r = acl_get_entry(acl, ACL_FIRST_ENTRY, &entry);
+	while (r == 1 && !done(t)) {
+		r = try_acl_entry(t, entry);
+		if (r >= 0)
+			r = acl_get_entry(acl, ACL_NEXT_ENTRY, &entry);
+	}
+	(void)acl_free(acl);
+	return r < 0 ? r : 0;
+}
+
+int claimable_rights(int fd, const struct access_file *f, const struct export_perms *perms,
+	bool *ret_read, bool *ret_write)
+{
+	const struct broker_cred claims[] = {
+		{.uid = 0, .gid = 0},
+		{.uid = f->uid, .gid = f->gid},
+		{.uid = NAMED_BY_NOBODY, .gid = f->gid},
+		{.uid = NAMED_BY_NOBODY, .gid = NAMED_BY_NOBODY},
+	};
+	struct trial t = {.fd = fd, .file = f, .perms = perms};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(claims) && r >= 0 && !done(&t); i++)
+		r = try(&t, &claims[i]);
+	if (r >= 0 && !done(&t))
+		r = try_acl(&t);
+	if (r < 0)
+		return r;
+	*ret_read = t.read;
+	*ret_write = t.write;
+	return 0;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/conf_tree.h"
+
+#include <ctype.h>
+#include <libgen.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_DEPTH    8 /* of blocks, and of includes */
+#define MAX_FILE     (1024 * 1024)
+#define WORD_CHARS   "._-/:*?@[]!+~%&"
+
+struct lexer {
+	const char *file;
+	const char *p;
+	unsigned line;
+	unsigned includes;
+	struct conf_error *error;
+};
+
+static int load(const char *path, unsigned includes, struct conf_node ***tail,
+	struct conf_error *error);
+
+static int PRINTF(3, 4) fail(const struct lexer *l, unsigned line, const char *format, ...)
+{
+	int n = snprintf(l->error->text, sizeof(l->error->text), "%s:%u: ", l->file, line);
+	va_list ap;
+
+	if (n >= 0 && (size_t)n < sizeof(l->error->text)) {
+		va_start(ap, format);
+		(void)vsnprintf(l->error->text + n, sizeof(l->error->text) - (size_t)n, format, ap);
+		va_end(ap);
+	}
+	return -EBADMSG;
+}
+
+int conf_tree_fail(struct conf_error *error, const struct conf_node *node, const char *format, ...)
+{
+	int n = snprintf(error->text, sizeof(error->text), "%s:%u: ", node->file, node->line);
+	va_list ap;
+
+	if (n >= 0 && (size_t)n < sizeof(error->text)) {
+		va_start(ap, format);
+		(void)vsnprintf(error->text + n, sizeof(error->text) - (size_t)n, format, ap);
+		va_end(ap);
+	}
+	return -EBADMSG;
+}
+
+struct conf_node *conf_tree_free(struct conf_node *tree)
+{
+	while (tree != NULL) {
+		struct conf_node *next = tree->next;
+
+		while (tree->values != NULL) {
+			struct conf_value *v = tree->values;
+
+			tree->values = v->next;
+			free(v->text);
+			free(v);
+		}
+		(void)conf_tree_free(tree->children);
+		free(tree->name);
+		free(tree->file);
+		free(tree);
+		tree = next;
+	}
+	return NULL;
+}
+
+static void skip_space(struct lexer *l)
+{
+	for (;;) {
+		if (*l->p == '#')
+			l->p += strcspn(l->p, "\n");
+		if (*l->p == '\0' || !isspace((unsigned char)*l->p))
+			return;
+		if (*l->p == '\n')
+			l->line++;
+		l->p++;
+	}
+}
+
+static bool is_word_char(char c)
+{
+	return c != '\0' && (isalnum((unsigned char)c) || strchr(WORD_CHARS, c) != NULL);
+}
+
+/* A bare word; NULL when none is there (or without memory: the caller's message then says "word"). */
+static char *take_word(struct lexer *l)
+{
+	const char *start = l->p;
+
+	while (is_word_char(*l->p))
+		l->p++;
+	return l->p == start ? NULL : strndup(start, (size_t)(l->p - start));
+}
+
+/* 'literal' or "text with \escapes"; the opening quote is at l->p. */
+static int take_quoted(struct lexer *l, char **ret)
+{
+	unsigned line = l->line;
+	char quote = *l->p++, *text, *out;
+
+	text = out = malloc(strlen(l->p) + 1);
+	if (text == NULL)
+		return -ENOMEM;
+	while (*l->p != quote) {
+		if (quote == '"' && *l->p == '\\' && l->p[1] != '\0')
+			l->p++;
+		if (*l->p == '\0') {
+			free(text);
+			return fail(l, line, "a string that starts here has no end");
+		}
+		if (*l->p == '\n')
+			l->line++;
+		*out++ = *l->p++;
+	}
+	l->p++;
+	*out = '\0';
+	*ret = text;
+	return 0;
+}
+
+static int take_value(struct lexer *l, char **ret)
+{
+	if (*l->p == '"' || *l->p == '\'')
+		return take_quoted(l, ret);
+	*ret = take_word(l);
+	return *ret != NULL ? 0 : fail(l, l->line, "a value was expected, not '%.1s'", l->p);
+}
+
+/* value [, value]... ; with the '=' taken already. An empty list is allowed, as in Ganesha. */
+static int parse_values(struct lexer *l, struct conf_node *node)
+{
+	struct conf_value **tail = &node->values;
+
+	for (;;) {
+		struct conf_value *v;
+		char *text;
+		int r;
+
+		skip_space(l);
+		if (*l->p == ';' && node->values == NULL)
+			break;
+		r = take_value(l, &text);
+		if (r < 0)
+			return r;
+		v = calloc(1, sizeof(*v));
+		if (v == NULL) {
+			free(text);
+			return -ENOMEM;
+		}
+		v->text = text;
+		*tail = v;
+		tail = &v->next;
+		skip_space(l);
+		if (*l->p == ';')
+			break;
+		if (*l->p != ',')
+			return fail(l, l->line, "%s: ',' or ';' was expected after '%s'", node->name,
+				v->text);
+		l->p++;
+	}
+	l->p++;
+	return 0;
+}
+
+static int parse_nodes(struct lexer *l, unsigned depth, struct conf_node ***tail);
+
+static int parse_block(struct lexer *l, unsigned depth, struct conf_node *node)
+{
+	struct conf_node **tail = &node->children;
+	int r;
+
+	if (depth >= MAX_DEPTH)
+		return fail(l, l->line, "blocks are nested more than %d deep", MAX_DEPTH);
+	node->block = true;
+	r = parse_nodes(l, depth + 1, &tail);
+	if (r < 0)
+		return r;
+	if (*l->p != '}')
+		return fail(l, node->line, "block %s has no closing '}'", node->name);
+	l->p++;
+	return 0;
+}
+
+/* %include PATH: relative to the file that says so. */
+static int parse_directive(struct lexer *l, struct conf_node ***tail)
+{
+	_cleanup_free_ char *word = take_word(l), *path = NULL, *full = NULL, *here = NULL;
+	unsigned line = l->line;
+	int r;
+
+	if (word == NULL || strcmp(word, "%include") != 0)
+		return fail(l, line, "%s is not supported, only %%include is", word ? word : "%");
+	skip_space(l);
+	r = take_value(l, &path);
+	if (r < 0)
+		return r;
+	if (l->includes >= MAX_DEPTH)
+		return fail(l, line, "%%include is nested more than %d deep", MAX_DEPTH);
+	here = strdup(l->file);
+	if (here == NULL ||
+		asprintf(&full, "%s%s%s", path[0] == '/' ? "" : dirname(here),
+			path[0] == '/' ? "" : "/", path) < 0)
+		return -ENOMEM;
+	r = load(full, l->includes + 1, tail, l->error);
+	if (r < 0 && r != -EBADMSG)
+		return fail(l, line, "%%include %s: %s", full, strerror(-r));
+	return r;
+}
+
+static int parse_node(struct lexer *l, unsigned depth, struct conf_node ***tail)
+{
+	struct conf_node *node = calloc(1, sizeof(*node));
+
+	if (node == NULL)
+		return -ENOMEM;
+	**tail = node; /* in the tree at once: freed with it */
+	*tail = &node->next;
+	node->line = l->line;
+	node->file = strdup(l->file);
+	node->name = take_word(l);
+	if (node->file == NULL)
+		return -ENOMEM;
+	if (node->name == NULL)
+		return fail(l, l->line, "a name was expected, not '%.1s'", l->p);
+	skip_space(l);
+	switch (*l->p++) {
+	case '=':
+		return parse_values(l, node);
+	case '{':
+		return parse_block(l, depth, node);
+	default:
+		l->p--;
+		return fail(l, l->line, "'=' or '{' was expected after %s", node->name);
+	}
+}
+
+/* Up to the end of the text or a '}', which stays. */
+static int parse_nodes(struct lexer *l, unsigned depth, struct conf_node ***tail)
+{
+	int r;
+
+	for (;;) {
+		skip_space(l);
+		if (*l->p == '\0' || *l->p == '}')
+			return 0;
+		if (*l->p == '%' && depth == 0)
+			r = parse_directive(l, tail);
+		else
+			r = parse_node(l, depth, tail);
+		if (r < 0)
+			return r;
+	}
+}
+
+static int parse(const char *file, const char *text, unsigned includes, struct conf_node ***tail,
+	struct conf_error *error)
+{
+	struct lexer l = {
+		.file = file, .p = text, .line = 1, .includes = includes, .error = error};
+	int r = parse_nodes(&l, 0, tail);
+
+	if (r >= 0 && *l.p == '}')
+		r = fail(&l, l.line, "'}' closes no block");
+	return r;
+}
+
+static int load(const char *path, unsigned includes, struct conf_node ***tail,
+	struct conf_error *error)
+{
+	_cleanup_free_ char *text = malloc(MAX_FILE + 1);
+	ssize_t n;
+
+	if (text == NULL)
+		return -ENOMEM;
+	n = read_small_file(path, text, MAX_FILE + 1);
+	if (n < 0)
+		return (int)n;
+	if (n == MAX_FILE)
+		return -EFBIG;
+	if (strlen(text) != (size_t)n)
+		return -EILSEQ; /* a NUL inside */
+	return parse(path, text, includes, tail, error);
+}
+
+int conf_tree_load(const char *path, struct conf_node **ret, struct conf_error *error)
+{
+	struct conf_node *tree = NULL, **tail = &tree;
+	int r = load(path, 0, &tail, error);
+
+	if (r < 0) {
+		if (r != -EBADMSG)
+			(void)snprintf(error->text, sizeof(error->text), "%s: %s", path, strerror(-r));
+		(void)conf_tree_free(tree);
+		return r;
+	}
+	*ret = tree;
+	return 0;
+}
+
+int conf_tree_parse(
+	const char *name, const char *text, struct conf_node **ret, struct conf_error *error)
+{
+	struct conf_node *tree = NULL, **tail = &tree;
+	int r = parse(name, text, 0, &tail, error);
+
+	if (r < 0) {
+		(void)conf_tree_free(tree);
+		return r;
+	}
+	*ret = tree;
+	return 0;
+}

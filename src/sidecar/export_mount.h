@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One export's filesystem while a session uses it: a descriptor of the export's directory on
+ * the original mount (which makes umount say EBUSY as long as ids are out), and a private clone of
+ * that mount, read-only, nosuid, nodev, noexec, on which the files of read-only ids are opened.
+ *
+ * Belongs to one session and its thread, whose descriptor table the descriptors are in.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sidecar/handle_ganesha.h"
+
+struct export_mount {
+	uint16_t export_id;
+	int root;  /* on the mount itself */
+	int clone; /* on the read-only clone */
+	uint64_t mount_id, inode;
+	uint32_t dev_major, dev_minor;
+	uint32_t fsid[2]; /* statfs f_fsid */
+	uint8_t uuid[16]; /* of the filesystem; all zero when it has none */
+};
+
+int export_mount_open(uint16_t export_id, const char *path, struct export_mount *ret);
+void export_mount_done(struct export_mount *m);
+
+/* -ESTALE when path is not the directory on the mount that was opened. */
+int export_mount_check(const struct export_mount *m, const char *path);
+
+/*
+ * An O_PATH descriptor of the file on the original mount. -EXDEV when the handle's fsid is not this
+ * filesystem's (fsid_device: the server's option), else what open_by_handle_at(2) says.
+ */
+int export_mount_resolve(
+	const struct export_mount *m, const struct ganesha_handle *h, bool fsid_device);
+
+/* Opens it O_RDONLY, on the mount itself or on the clone. */
+int export_mount_open_file(
+	const struct export_mount *m, const struct ganesha_handle *h, bool on_clone);
+
+/* Whether the mount or its filesystem is read-only now. */
+bool export_mount_read_only(const struct export_mount *m);

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/export_table.h"
+
+#include <string.h>
+
+#include "util.h"
+
+struct export_table *export_table_new(void)
+{
+	struct export_table *t = calloc(1, sizeof(*t));
+
+	if (t != NULL)
+		t->refs = 1;
+	return t;
+}
+
+struct export_table *export_table_ref(struct export_table *t)
+{
+	if (t != NULL)
+		atomic_fetch_add(&t->refs, 1);
+	return t;
+}
+
+void export_entry_done(struct export_entry *e)
+{
+	free(e->path);
+	free(e->clients);
+	free(e->refusal);
+	*e = (struct export_entry){0};
+}
+
+struct export_table *export_table_unref(struct export_table *t)
+{
+	if (t == NULL || atomic_fetch_sub(&t->refs, 1) > 1)
+		return NULL;
+	for (size_t i = 0; i < t->nentries; i++)
+		export_entry_done(&t->entries[i]);
+	free(t->entries);
+	free(t);
+	return NULL;
+}
+
+const struct export_entry *export_table_find(const struct export_table *t, uint16_t id)
+{
+	for (size_t i = 0; i < t->nentries; i++)
+		if (t->entries[i].id == id)
+			return &t->entries[i];
+	return NULL;
+}
+
+/* Takes from a lower layer what the layers above it left open. */
+static void perms_fill(struct export_perms *p, const struct export_perms *lower)
+{
+	uint32_t take = lower->set & ~p->set;
+
+	if ((take & PERMS_SQUASH) != 0)
+		p->squash = lower->squash;
+	if ((take & PERMS_ACCESS) != 0) {
+		p->read = lower->read;
+		p->write = lower->write;
+	}
+	if ((take & PERMS_SECTYPE) != 0)
+		p->sec_sys = lower->sec_sys;
+	if ((take & PERMS_PROTOCOLS) != 0)
+		p->nfs3 = lower->nfs3;
+	if ((take & PERMS_TRANSPORTS) != 0)
+		p->tcp = lower->tcp;
+	if ((take & PERMS_ANON_UID) != 0)
+		p->anon_uid = lower->anon_uid;
+	if ((take & PERMS_ANON_GID) != 0)
+		p->anon_gid = lower->anon_gid;
+	if ((take & PERMS_PRIVILEGED_PORT) != 0)
+		p->privileged_port = lower->privileged_port;
+	if ((take & PERMS_MANAGE_GIDS) != 0)
+		p->manage_gids = lower->manage_gids;
+	p->set |= take;
+}
+
+void export_table_perms(const struct export_table *t, const struct export_entry *e,
+	const struct ip_address *peer, struct export_perms *ret)
+{
+	struct export_perms p = {0};
+
+	for (size_t i = 0; i < e->nclients; i++) {
+		const struct export_client *c = &e->clients[i];
+
+		if (c->any || ip_address_in(peer, &c->network, c->prefix)) {
+			p = c->perms;
+			break;
+		}
+	}
+	perms_fill(&p, &e->perms);
+	perms_fill(&p, &t->defaults);
+	*ret = p;
+}
+
+static bool perms_same(const struct export_perms *a, const struct export_perms *b)
+{
+	return a->set == b->set && a->squash == b->squash && a->read == b->read &&
+		a->write == b->write && a->sec_sys == b->sec_sys && a->nfs3 == b->nfs3 &&
+		a->tcp == b->tcp && a->privileged_port == b->privileged_port &&
+		a->manage_gids == b->manage_gids && a->anon_uid == b->anon_uid &&
+		a->anon_gid == b->anon_gid;
+}
+
+static bool client_same(const struct export_client *a, const struct export_client *b)
+{
+	return a->any == b->any && ip_address_equal(&a->network, &b->network) &&
+		a->prefix == b->prefix && perms_same(&a->perms, &b->perms);
+}
+
+bool export_table_same(const struct export_table *a, const struct export_table *b, uint16_t id)
+{
+	const struct export_entry *x = export_table_find(a, id), *y = export_table_find(b, id);
+
+	if (x == NULL || y == NULL)
+		return x == y;
+	if (strcmp(x->path, y->path) != 0 || !perms_same(&x->perms, &y->perms) ||
+		!perms_same(&a->defaults, &b->defaults) || x->nclients != y->nclients ||
+		(x->refusal == NULL) != (y->refusal == NULL) || a->nfs_port != b->nfs_port ||
+		a->fsid_device != b->fsid_device)
+		return false;
+	for (size_t i = 0; i < x->nclients; i++)
+		if (!client_same(&x->clients[i], &y->clients[i]))
+			return false;
+	return true;
+}
+
+const char *squash_name(enum squash s)
+{
+	switch (s) {
+	case SQUASH_NONE:
+		return "no_root_squash";
+	case SQUASH_ROOT:
+		return "root_squash";
+	case SQUASH_ROOT_ID:
+		return "root_id_squash";
+	case SQUASH_ALL:
+		return "all_squash";
+	}
+	return "?";
+}
+
+void export_store_init(struct export_store *s)
+{
+	*s = (struct export_store){.lock = PTHREAD_MUTEX_INITIALIZER};
+}
+
+void export_store_done(struct export_store *s)
+{
+	s->current = export_table_unref(s->current);
+	(void)pthread_mutex_destroy(&s->lock);
+}
+
+struct export_table *export_store_get(struct export_store *s)
+{
+	LOCKED(&s->lock);
+	return export_table_ref(s->current);
+}
+
+void export_store_replace(struct export_store *s, struct export_table *t)
+{
+	struct export_table *old;
+
+	{
+		LOCKED(&s->lock);
+		old = s->current;
+		s->current = t;
+	}
+	(void)export_table_unref(old);
+}

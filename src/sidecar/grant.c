@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/grant.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "localiofs/reason.h"
+#include "sidecar/access_ganesha.h"
+#include "sidecar/claimable.h"
+#include "sidecar/fuse_device.h"
+#include "sidecar/squash_ganesha.h"
+#include "sidecar/thread_cred.h"
+#include "util.h"
+
+int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
+{
+	struct statx *s = ret_stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, s) < 0)
+		return -errno;
+	*ret = (struct broker_attr){
+		.fileid = s->stx_ino,
+		.size = s->stx_size,
+		.used = s->stx_blocks * 512,
+		.atime_sec = s->stx_atime.tv_sec,
+		.mtime_sec = s->stx_mtime.tv_sec,
+		.ctime_sec = s->stx_ctime.tv_sec,
+		.atime_nsec = s->stx_atime.tv_nsec,
+		.mtime_nsec = s->stx_mtime.tv_nsec,
+		.ctime_nsec = s->stx_ctime.tv_nsec,
+		.mode = s->stx_mode,
+		.nlink = s->stx_nlink,
+		.uid = s->stx_uid,
+		.gid = s->stx_gid,
+		.rdev_major = s->stx_rdev_major,
+		.rdev_minor = s->stx_rdev_minor,
+	};
+	return 0;
+}
+
+/* The id, and the descriptor to keep; or a negative errno. */
+static int make_id(const struct grant_context *g, const struct ganesha_handle *handle,
+	const struct broker_cred *cred, bool writable, int *ret_kept)
+{
+	_cleanup_close_ int kept = export_mount_open_file(g->mount, handle, !writable);
+	int id;
+
+	if (kept < 0)
+		return kept;
+	id = thread_cred_become_registrar(cred);
+	if (id >= 0)
+		id = fuse_device_backing_open(g->fuse_fd, kept);
+	thread_cred_restore();
+	if (id > 0)
+		*ret_kept = steal_fd(&kept);
+	return id;
+}
+
+static void fail(struct broker_open_reply *reply, int error, enum reason reason)
+{
+	*reply = (struct broker_open_reply){.error = error, .reason = reason};
+}
+
+/* Question (b): what may be registered. Everything that stops it is a reason, never an error. */
+static void register_file(const struct grant_context *g, const struct ganesha_handle *handle,
+	int fd, const struct access_file *file, const struct broker_cred *cred,
+	struct broker_open_reply *reply, int *ret_kept)
+{
+	bool may_read, may_write;
+	int id;
+
+	if (!g->may_register) {
+		reply->reason = REASON_LIMIT;
+		return;
+	}
+	if (claimable_rights(fd, file, g->perms, &may_read, &may_write) < 0 || !may_read) {
+		reply->reason = REASON_UNREADABLE;
+		return;
+	}
+	may_write = may_write && g->perms->write && !export_mount_read_only(g->mount);
+	id = make_id(g, handle, cred, may_write, ret_kept);
+	if (id <= 0) {
+		reply->reason = REASON_KERNEL_REFUSED;
+		return;
+	}
+	reply->backing_id = id;
+	reply->writable = may_write;
+}
+
+void grant_open(const struct grant_context *g, const struct ganesha_handle *handle,
+	const struct broker_open *request, struct broker_open_reply *reply, int *ret_kept)
+{
+	_cleanup_close_ int fd = export_mount_resolve(g->mount, handle, g->fsid_device);
+	struct access_file file;
+	struct broker_cred cred;
+	struct statx stx;
+	int r;
+
+	*ret_kept = -1;
+	*reply = (struct broker_open_reply){0};
+	if (fd == -EXDEV) {
+		fail(reply, -ESTALE, REASON_WRONG_EXPORT);
+		return;
+	}
+	if (fd < 0) {
+		fail(reply, -ESTALE, REASON_BAD_HANDLE);
+		return;
+	}
+	r = grant_attributes(fd, &stx, &reply->attr);
+	if (r < 0) {
+		fail(reply, r, REASON_BAD_HANDLE);
+		return;
+	}
+	r = squash_ganesha(g->perms, &request->cred, &cred);
+	if (r < 0) {
+		fail(reply, -EACCES, REASON_CLIENT_DENIED);
+		return;
+	}
+	if (!S_ISREG(stx.stx_mode)) {
+		reply->reason = REASON_NOT_REGULAR;
+		return;
+	}
+	file = (struct access_file){.mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
+	/* Question (a): what the server would say to ACCESS. */
+	reply->access = access_ganesha_bits(&file, &cred, g->perms->write);
+	if ((request->flags & BROKER_OPEN_WANT_ID) == 0)
+		return;
+	if ((stx.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {
+		reply->reason = REASON_APPEND_ONLY;
+		return;
+	}
+	register_file(g, handle, fd, &file, &cred, reply, ret_kept);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The answer to one OPEN: attributes, the ACCESS bits that the NFS server would grant, and a backing
+ * id where the rules allow one (design: two questions, not one).
+ *
+ * Runs on the session's thread. The caller has checked that the export is this peer's and served.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "localiofs/broker_protocol.h"
+#include "sidecar/export_mount.h"
+#include "sidecar/export_table.h"
+
+struct grant_context {
+	const struct export_perms *perms; /* that hold for the peer */
+	const struct export_mount *mount;
+	bool fsid_device;
+	bool may_register; /* false: the session has all the ids it may have */
+	int fuse_fd;
+};
+
+/*
+ * Fills *reply, its error included. When it carries an id, *ret_kept is the O_RDONLY descriptor that
+ * was opened before the id was made and that COMMIT is to fsync: the caller's; else -1.
+ */
+void grant_open(const struct grant_context *g, const struct ganesha_handle *handle,
+	const struct broker_open *request, struct broker_open_reply *reply, int *ret_kept);
+
+/* The attributes of an O_PATH descriptor, as they go over the wire. */
+struct statx;
+int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * localiofs-sidecar: runs beside an NFS server, sees its files, knows its exports, and gives the
+ * localiofs daemons on the same host a way to them around the network.
+ *
+ * The main thread owns signals, the configuration and the broker's list of sessions. The RPC thread
+ * (rpc_server) and one thread a session (session) do the rest.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include "log.h"
+#include "probe/registry.h"
+#include "sidecar/broker.h"
+#include "sidecar/exports_watch.h"
+#include "sidecar/ganesha_conf.h"
+#include "sidecar/notify.h"
+#include "sidecar/rpc_server.h"
+#include "sidecar/sidecar_options.h"
+#include "sidecar/thread_cred.h"
+#include "util.h"
+
+struct sidecar {
+	struct export_store exports;
+	struct exports_watch watch;
+	struct broker broker;
+	struct rpc_server *rpc;
+	int registry, nonces, signals;
+};
+
+static int check(const struct sidecar_options *o)
+{
+	struct export_table *t = NULL;
+	struct conf_error error;
+
+	if (ganesha_conf_load(o->config, &t, &error) < 0) {
+		log_error("%s", error.text);
+		return EXIT_FAILURE;
+	}
+	exports_print(t);
+	(void)export_table_unref(t);
+	return EXIT_SUCCESS;
+}
+
+/* Signals come through a descriptor; blocked before the first thread, so in all of them. */
+static int open_signals(void)
+{
+	sigset_t set;
+	int fd;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGTERM);
+	(void)sigaddset(&set, SIGINT);
+	(void)sigaddset(&set, SIGHUP);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_registry(struct sidecar *s, const char *path)
+{
+	struct registry_fault fault;
+
+	s->registry = registry_make(path, &fault);
+	if (s->registry >= 0)
+		s->nonces = registry_open_nonces(s->registry, &fault);
+	if (s->registry < 0 || s->nonces < 0) {
+		log_error("%s", fault.text);
+		return -EPERM;
+	}
+	return 0;
+}
+
+static int start(struct sidecar *s, const struct sidecar_options *o)
+{
+	struct rlimit limit;
+	int r;
+
+	/* Each backing id holds a descriptor. */
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	r = open_registry(s, o->registry);
+	if (r < 0)
+		return r;
+	r = thread_cred_confine(o->probeport < 1024);
+	if (r < 0) {
+		log_error("capabilities cannot be dropped: %s", strerror(-r));
+		return r;
+	}
+	r = exports_watch_start(&s->watch, o->config, &s->exports);
+	if (r < 0)
+		return r;
+	r = broker_start(&s->broker, &s->exports, s->registry, s->nonces);
+	if (r < 0) {
+		log_error("%s/" BROKER_SOCKET_NAME ": %s%s", o->registry, strerror(-r),
+			r == -EADDRINUSE ? " by another sidecar" : "");
+		return r;
+	}
+	r = rpc_server_start(o->probeport, &s->broker, &s->exports, &s->rpc);
+	if (r < 0)
+		log_error("no thread for probes: %s", strerror(-r));
+	return r;
+}
+
+static void reload(struct sidecar *s)
+{
+	if (exports_watch_reload(&s->watch))
+		broker_exports_changed(&s->broker);
+}
+
+/* Handles what came; true when it is time to end. */
+static bool on_signal(struct sidecar *s)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo != SIGHUP)
+			return true;
+		reload(s);
+	}
+	return false;
+}
+
+static void loop(struct sidecar *s)
+{
+	for (;;) {
+		struct pollfd fds[] = {
+			{.fd = s->signals, .events = POLLIN},
+			{.fd = s->watch.inotify_fd, .events = POLLIN},
+			{.fd = s->broker.reap_fd, .events = POLLIN},
+			{.fd = broker_full(&s->broker) ? -1 : s->broker.listener, .events = POLLIN},
+		};
+
+		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+			continue;
+		if (fds[0].revents != 0 && on_signal(s))
+			return;
+		if (fds[1].revents != 0 && exports_watch_event(&s->watch))
+			reload(s);
+		if (fds[2].revents != 0)
+			broker_reap(&s->broker);
+		if (fds[3].revents != 0)
+			broker_accept(&s->broker);
+	}
+}
+
+static int serve(const struct sidecar_options *o)
+{
+	static struct sidecar s = {.registry = -1, .nonces = -1, .broker = {.listener = -1}};
+	char missing[512];
+	int r;
+
+	if (thread_cred_check(missing, sizeof(missing)) < 0) {
+		log_error("must run as root of the host; missing: %s", missing);
+		return EXIT_FAILURE;
+	}
+	s.signals = open_signals();
+	if (s.signals < 0)
+		return EXIT_FAILURE;
+	export_store_init(&s.exports);
+	r = start(&s, o);
+	if (r >= 0) {
+		(void)notify_send("READY=1");
+		loop(&s);
+		(void)notify_send("STOPPING=1");
+	}
+	s.rpc = rpc_server_stop(s.rpc);
+	if (s.broker.listener >= 0)
+		broker_stop(&s.broker);
+	/* The rest belongs to threads that may not have ended; the process's end frees it. */
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct sidecar_options o;
+	int r;
+
+	log_open("localiofs-sidecar");
+	r = sidecar_options_parse(argc, argv, &o);
+	if (r != 0)
+		return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+	log_set_debug(o.debug);
+	return o.check ? check(&o) : serve(&o);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/nfs_server.h"
+
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#define SERVING_FOR_MS    1000
+#define ANSWER_TIMEOUT_MS 2000
+
+/* Sees one socket; a value other than 0 ends the dump and is its result. */
+typedef int (*diag_fn)(const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len,
+	void *arg);
+
+/* The answer to one dump: message after message until NLMSG_DONE. */
+static int read_answer(int fd, diag_fn fn, void *arg)
+{
+	_Alignas(struct nlmsghdr) char buf[16384];
+
+	for (;;) {
+		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+		size_t left = (size_t)n;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		for (struct nlmsghdr *h = (void *)buf; NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+			const struct inet_diag_msg *msg = NLMSG_DATA(h);
+			int r;
+
+			if (h->nlmsg_type == NLMSG_DONE)
+				return 0;
+			if (h->nlmsg_type == NLMSG_ERROR) {
+				const struct nlmsgerr *e = NLMSG_DATA(h);
+
+				return e->error < 0 ? e->error : -EPROTO;
+			}
+			if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*msg)))
+				return -EPROTO;
+			r = fn(msg, (const struct rtattr *)(msg + 1),
+				h->nlmsg_len - NLMSG_LENGTH(sizeof(*msg)), arg);
+			if (r != 0)
+				return r;
+		}
+	}
+}
+
+/* All TCP sockets of a family and state whose own port is port. */
+static int dump(int family, unsigned state, uint16_t port, diag_fn fn, void *arg)
+{
+	struct {
+		struct nlmsghdr header;
+		struct inet_diag_req_v2 body;
+	} request = {
+		.header = {.nlmsg_len = sizeof(request),
+			.nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+		.body = {.sdiag_family = (uint8_t)family,
+			.sdiag_protocol = IPPROTO_TCP,
+			.idiag_states = 1U << state,
+			.id.idiag_sport = htons(port)},
+	};
+	struct timeval timeout = {.tv_sec = ANSWER_TIMEOUT_MS / 1000};
+	_cleanup_close_ int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) < 0 ||
+		send(fd, &request, sizeof(request), 0) < 0)
+		return -errno;
+	return read_answer(fd, fn, arg);
+}
+
+struct listeners {
+	struct nfs_listener *list;
+	int count;
+	uint16_t port;
+};
+
+static int add_listener(
+	const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
+{
+	struct listeners *l = arg;
+	struct nfs_listener *new = &l->list[l->count];
+
+	if (ntohs(msg->id.idiag_sport) != l->port || l->count == NFS_SERVER_MAX_LISTENERS)
+		return 0;
+	*new = (struct nfs_listener){.ipv4 = msg->idiag_family == AF_INET};
+	if (!new->ipv4)
+		memcpy(new->address.bytes, msg->id.idiag_src, 16);
+	else if (msg->id.idiag_src[0] != 0)
+		ip_address_from_ipv4(msg->id.idiag_src, &new->address);
+	for (const struct rtattr *a = attrs; RTA_OK(a, attrs_len); a = RTA_NEXT(a, attrs_len))
+		if (a->rta_type == INET_DIAG_SKV6ONLY && RTA_PAYLOAD(a) >= 1)
+			new->v6only = *(const uint8_t *)RTA_DATA(a) != 0;
+	l->count++;
+	return 0;
+}
+
+int nfs_server_listeners(uint16_t port, struct nfs_listener ret[NFS_SERVER_MAX_LISTENERS])
+{
+	struct listeners l = {.list = ret, .port = port};
+	int r = dump(AF_INET, TCP_LISTEN, port, add_listener, &l);
+
+	if (r >= 0)
+		r = dump(AF_INET6, TCP_LISTEN, port, add_listener, &l);
+	if (r == -ENOENT && l.count > 0) /* no IPv6 here */
+		r = 0;
+	return r < 0 ? r : l.count;
+}
+
+struct client_search {
+	const struct ip_address *peer;
+	uint16_t port;
+};
+
+static int is_client(
+	const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
+{
+	const struct client_search *s = arg;
+	struct ip_address remote;
+
+	if (ntohs(msg->id.idiag_sport) != s->port)
+		return 0;
+	if (msg->idiag_family == AF_INET)
+		ip_address_from_ipv4(msg->id.idiag_dst, &remote);
+	else
+		memcpy(remote.bytes, msg->id.idiag_dst, 16);
+	return ip_address_equal(&remote, s->peer) ? 1 : 0;
+}
+
+int nfs_server_has_client(uint16_t port, const struct ip_address *peer)
+{
+	struct client_search s = {.peer = peer, .port = port};
+	int r;
+
+	/* A dual-stack server's IPv4 connections are sockets of IPv6. */
+	r = dump(AF_INET6, TCP_ESTABLISHED, port, is_client, &s);
+	if (r > 0)
+		return r;
+	return dump(AF_INET, TCP_ESTABLISHED, port, is_client, &s);
+}
+
+bool nfs_server_serving(uint16_t port)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t asked_ms;
+	static uint16_t asked_port;
+	static bool serving;
+	struct nfs_listener list[NFS_SERVER_MAX_LISTENERS];
+
+	LOCKED(&lock);
+	if (asked_port != port || now_ms() - asked_ms >= SERVING_FOR_MS) {
+		serving = nfs_server_listeners(port, list) > 0;
+		asked_port = port;
+		asked_ms = now_ms();
+	}
+	return serving;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/packet.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "util.h"
+
+#define MAX_FDS 4 /* room to find out that there are too many */
+
+static bool fh_valid(const struct broker_fh *fh)
+{
+	return fh->length >= 1 && fh->length <= BROKER_MAX_FH;
+}
+
+int packet_check(const struct packet *p, size_t size, int fds)
+{
+	if (size < sizeof(p->header) || p->header.length != size ||
+		p->header.type >= BROKER_REPLY || broker_packet_length(p->header.type) != size)
+		return -EPROTO;
+	if (fds != (p->header.type == BROKER_HELLO ? 1 : 0))
+		return -EPROTO;
+	switch (p->header.type) {
+	case BROKER_HELLO:
+		return fh_valid(&p->body.hello.root) ? 0 : -EPROTO;
+	case BROKER_OPEN:
+		return fh_valid(&p->body.open.fh) && p->body.open.cred.ngroups <= BROKER_MAX_GROUPS
+			? 0
+			: -EPROTO;
+	default:
+		return 0;
+	}
+}
+
+int packet_receive(int socket, struct packet *ret)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(MAX_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = ret, .iov_len = BROKER_MAX_MESSAGE};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	int fds[MAX_FDS], nfds = 0, r;
+	ssize_t n;
+
+	ret->fd = -1;
+	do
+		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < bytes / sizeof(int) && nfds < MAX_FDS; i++)
+			memcpy(&fds[nfds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+	}
+	if (n == 0 && nfds == 0)
+		r = -ECONNRESET;
+	else if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+		r = -EPROTO;
+	else
+		r = packet_check(ret, (size_t)n, nfds);
+	if (r >= 0 && nfds == 1) {
+		ret->fd = fds[0];
+		return 0;
+	}
+	while (nfds > 0)
+		(void)close_fd(fds[--nfds]);
+	return r;
+}
+
+int packet_send(int socket, uint32_t type, uint64_t id, const void *body)
+{
+	struct {
+		struct broker_header header;
+		uint8_t body[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
+	} out = {.header = {.type = type, .length = broker_packet_length(type), .id = id}};
+	ssize_t n;
+
+	if (out.header.length == 0 || out.header.length > sizeof(out))
+		return -EINVAL;
+	memcpy(out.body, body, out.header.length - sizeof(out.header));
+	do
+		n = send(socket, &out, out.header.length, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason)
+{
+	struct broker_status s = {.error = error, .reason = reason};
+
+	return packet_send(socket, type, id, &s);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Broker packets on the sidecar's end of a session: received with every check that the protocol
+ * header promises, sent whole. packet_check() is pure; sends may come from several threads (the
+ * socket keeps packets whole), receives from one.
+ */
+#pragma once
+
+#include <stddef.h>
+
+#include "localiofs/broker_protocol.h"
+
+struct packet {
+	struct broker_header header;
+	union {
+		struct broker_announce announce;
+		struct broker_hello hello;
+		struct broker_open open;
+		struct broker_release release;
+		struct broker_commit commit;
+		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
+	} body;
+	int fd; /* came with HELLO; -1 otherwise. The receiver's. */
+};
+
+_Static_assert(sizeof(struct packet) >= BROKER_MAX_MESSAGE, "the largest message fits");
+
+/* A request of a client, size bytes of it: known type, right length, lengths inside in range. */
+int packet_check(const struct packet *p, size_t size, int fds);
+
+/* 0 with *ret filled; -ECONNRESET when the peer is gone, -EPROTO (nothing is left open then). */
+int packet_receive(int socket, struct packet *ret);
+
+/* The body's size is the type's. A peer that does not take it within the socket's timeout: -EAGAIN. */
+int packet_send(int socket, uint32_t type, uint64_t id, const void *body);
+int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason);

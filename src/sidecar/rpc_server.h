@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * ONC RPC 400122 for the network: UUID_IS_LOCAL on probeport=, on exactly the addresses that the NFS
+ * server listens on. One thread, one poll loop; everything that comes in is hostile.
+ *
+ * The reply is the same whatever was found. What follows from a call goes to the session that
+ * announced the UUID (broker_match), and only when the caller's address also holds an established
+ * connection to the NFS server: a firewall that shuts the server's port is not walked around here.
+ * Bounds: connections in all and from one address, bytes of a call, idle time.
+ */
+#pragma once
+
+#include "sidecar/broker.h"
+#include "util.h"
+
+struct rpc_server;
+
+/* Makes the thread. The broker and the exports must outlive it. */
+int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports,
+	struct rpc_server **ret);
+/* Ends the thread and closes everything. */
+struct rpc_server *rpc_server_stop(struct rpc_server *s);

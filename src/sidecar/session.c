@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/session.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "localiofs/nonce_record.h"
+#include "log.h"
+#include "sidecar/backing_table.h"
+#include "sidecar/broker.h"
+#include "sidecar/commit_queue.h"
+#include "sidecar/export_mount.h"
+#include "sidecar/fuse_device.h"
+#include "sidecar/grant.h"
+#include "sidecar/nfs_server.h"
+#include "sidecar/packet.h"
+
+#define MAX_IDS      16384
+#define MAX_MOUNTS   16 /* exports that one session uses at a time */
+#define SPARE_FDS    64 /* of RLIMIT_NOFILE, for all that is no backing file */
+#define ANNOUNCE_MS  10000
+#define MATCH_MS     (NONCE_LIFETIME_S * 1000)
+#define HELLO_MS     10000
+#define FIRST_FREE_PORT 1024 /* below: reserved for root, `secure` */
+
+enum state { NEW, ANNOUNCED, MATCHED, READY };
+
+/* The thread's own; nobody else sees it. */
+struct run {
+	struct session *s;
+	enum state state;
+	uint64_t deadline_ms; /* of the state, but for READY */
+	struct ip_address peer;
+	uint16_t peer_port;
+	struct export_table *table; /* the one that the mounts below belong to */
+	struct export_mount mounts[MAX_MOUNTS];
+	unsigned nmounts;
+	uint8_t used[(UINT16_MAX + 1) / 8]; /* export ids that something was granted under */
+	int fuse_fd;
+	unsigned max_ids;
+	struct backing_table ids;
+	struct commit_queue commits;
+};
+
+static int compare_int(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+/* A descriptor table of our own with stderr, our socket and the two eventfds in it. */
+static int own_descriptors(const struct session *s)
+{
+	int keep[] = {STDERR_FILENO, s->socket, s->event_fd, s->broker->reap_fd};
+	unsigned first = 0;
+
+	if (unshare(CLONE_FILES) < 0)
+		return -errno;
+	qsort(keep, ARRAY_SIZE(keep), sizeof(keep[0]), compare_int);
+	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
+		if ((unsigned)keep[i] > first && close_range(first, (unsigned)keep[i] - 1, 0) < 0)
+			return -errno;
+		first = (unsigned)keep[i] + 1;
+	}
+	return close_range(first, ~0U, 0) < 0 ? -errno : 0;
+}
+
+static void enter(struct run *x, enum state state, unsigned ms)
+{
+	x->state = state;
+	x->deadline_ms = now_ms() + ms;
+}
+
+/* What the peer may ask of the export, and the reason when it may nothing. */
+static enum reason authorise(
+	const struct run *x, const struct export_entry *e, struct export_perms *ret)
+{
+	export_table_perms(x->table, e, &x->peer, ret);
+	if (e->refusal != NULL || !ret->read || !ret->sec_sys || !ret->nfs3 || !ret->tcp ||
+		ret->manage_gids ||
+		(ret->privileged_port && x->peer_port >= FIRST_FREE_PORT))
+		return REASON_CLIENT_DENIED;
+	if (!nfs_server_serving(x->table->nfs_port))
+		return REASON_NOT_SERVING;
+	return REASON_NONE;
+}
+
+static void drop_mount(struct run *x, struct export_mount *m)
+{
+	export_mount_done(m);
+	*m = x->mounts[--x->nmounts];
+}
+
+static void forget_mount(struct run *x, uint16_t export_id)
+{
+	for (unsigned i = 0; i < x->nmounts; i++)
+		if (x->mounts[i].export_id == export_id)
+			drop_mount(x, &x->mounts[i--]);
+}
+
+/* The export's mount, opened at its first use and checked at each. */
+static int use_mount(struct run *x, const struct export_entry *e, struct export_mount **ret)
+{
+	int r;
+
+	for (unsigned i = 0; i < x->nmounts; i++) {
+		if (x->mounts[i].export_id != e->id)
+			continue;
+		r = export_mount_check(&x->mounts[i], e->path);
+		if (r < 0)
+			drop_mount(x, &x->mounts[i]); /* the next request opens what is there now */
+		else
+			*ret = &x->mounts[i];
+		return r;
+	}
+	if (x->nmounts == MAX_MOUNTS)
+		drop_mount(x, &x->mounts[0]);
+	r = export_mount_open(e->id, e->path, &x->mounts[x->nmounts]);
+	if (r >= 0)
+		*ret = &x->mounts[x->nmounts++];
+	return r;
+}
+
+/* From a handle to everything that a grant needs; the reason on failure. */
+static enum reason locate(struct run *x, const struct broker_fh *fh, struct ganesha_handle *handle,
+	const struct export_entry **ret_entry, struct export_perms *perms, struct export_mount **ret)
+{
+	const struct export_entry *e;
+	enum reason reason;
+
+	if (handle_ganesha_decode(fh, handle) < 0)
+		return REASON_BAD_HANDLE;
+	e = export_table_find(x->table, handle->export_id);
+	if (e == NULL)
+		return REASON_NOT_EXPORTED;
+	reason = authorise(x, e, perms);
+	if (reason != REASON_NONE)
+		return reason;
+	if (use_mount(x, e, ret) < 0)
+		return REASON_WRONG_EXPORT;
+	x->used[e->id / 8] |= (uint8_t)(1U << e->id % 8);
+	*ret_entry = e;
+	return REASON_NONE;
+}
+
+static int error_of(enum reason reason)
+{
+	return reason == REASON_BAD_HANDLE || reason == REASON_WRONG_EXPORT ||
+			reason == REASON_NOT_EXPORTED
+		? -ESTALE
+		: -EACCES;
+}
+
+static int on_announce(struct run *x, const struct packet *p)
+{
+	int r;
+
+	if (x->state != NEW)
+		return -EPROTO;
+	if (p->body.announce.version != BROKER_VERSION) {
+		(void)packet_send_status(x->s->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id,
+			-EPROTONOSUPPORT, REASON_BAD_BROKER);
+		return -EPROTONOSUPPORT;
+	}
+	r = broker_announce(x->s, p->body.announce.nonce);
+	if (r >= 0)
+		enter(x, ANNOUNCED, MATCH_MS);
+	return packet_send_status(x->s->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id, r,
+		r < 0 ? REASON_PROTOCOL : REASON_NONE);
+}
+
+/* Fills the reply; REASON_NONE when the root is what this host has under that handle. */
+static enum reason look_at_root(
+	struct run *x, const struct broker_fh *fh, struct broker_hello_reply *reply)
+{
+	const struct export_entry *e = NULL;
+	struct ganesha_handle handle;
+	struct export_mount *m = NULL;
+	struct export_perms perms;
+	struct statx stx;
+	enum reason reason = locate(x, fh, &handle, &e, &perms, &m);
+	_cleanup_close_ int fd = -1;
+
+	if (reason != REASON_NONE)
+		return reason;
+	fd = export_mount_resolve(m, &handle, x->table->fsid_device);
+	if (fd < 0 || grant_attributes(fd, &stx, &reply->root) < 0)
+		return REASON_WRONG_EXPORT;
+	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", e->path);
+	return REASON_NONE;
+}
+
+static int on_hello(struct run *x, struct packet *p)
+{
+	struct broker_hello_reply reply = {0};
+	enum reason reason;
+	int r;
+
+	if (x->state != MATCHED)
+		return -EPROTO;
+	x->fuse_fd = steal_fd(&p->fd);
+	r = fuse_device_identify(x->fuse_fd);
+	if (p->body.hello.version != BROKER_VERSION)
+		reason = REASON_BAD_BROKER;
+	else if (r < 0)
+		reason = REASON_BAD_DESCRIPTOR;
+	else
+		reason = look_at_root(x, &p->body.hello.root, &reply);
+	if (reason != REASON_NONE) {
+		reply.error = reason == REASON_BAD_DESCRIPTOR ? -EBADF : error_of(reason);
+		reply.reason = reason;
+	}
+	r = packet_send(x->s->socket, BROKER_HELLO | BROKER_REPLY, p->header.id, &reply);
+	if (r < 0)
+		return r;
+	if (reason != REASON_NONE)
+		return reply.error;
+	enter(x, READY, 0);
+	return 0;
+}
+
+static int on_open(struct run *x, const struct packet *p)
+{
+	struct grant_context g = {.fuse_fd = x->fuse_fd,
+		.fsid_device = x->table->fsid_device,
+		.may_register = x->ids.count < x->max_ids};
+	struct broker_open_reply reply = {0};
+	const struct export_entry *e = NULL;
+	struct ganesha_handle handle;
+	struct export_mount *m = NULL;
+	struct export_perms perms;
+	enum reason reason;
+	int kept = -1;
+
+	reason = locate(x, &p->body.open.fh, &handle, &e, &perms, &m);
+	if (reason != REASON_NONE) {
+		reply.error = error_of(reason);
+		reply.reason = reason;
+	} else {
+		g.perms = &perms;
+		g.mount = m;
+		grant_open(&g, &handle, &p->body.open, &reply, &kept);
+	}
+	if (reply.backing_id > 0 && backing_table_add(&x->ids, reply.backing_id, kept) < 0) {
+		(void)fuse_device_backing_close(x->fuse_fd, reply.backing_id);
+		(void)close_fd(kept);
+		reply.backing_id = 0;
+		reply.writable = 0;
+		reply.reason = REASON_LIMIT;
+	}
+	return packet_send(x->s->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply);
+}
+
+static int on_release(struct run *x, const struct packet *p)
+{
+	int32_t id = p->body.release.backing_id;
+	int r = fuse_device_backing_close(x->fuse_fd, id);
+
+	(void)backing_table_remove(&x->ids, id); /* not there: an earlier session's */
+	return packet_send_status(
+		x->s->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
+}
+
+static int on_commit(struct run *x, const struct packet *p)
+{
+	int r = backing_table_find(&x->ids, p->body.commit.backing_id);
+
+	if (r >= 0)
+		r = commit_queue_add(&x->commits, p->header.id, r);
+	if (r >= 0)
+		return 0; /* a worker answers */
+	return packet_send_status(x->s->socket, BROKER_COMMIT | BROKER_REPLY, p->header.id, r,
+		r == -EAGAIN ? REASON_LIMIT : REASON_NONE);
+}
+
+static int dispatch(struct run *x, struct packet *p)
+{
+	switch (p->header.type) {
+	case BROKER_ANNOUNCE:
+		return on_announce(x, p);
+	case BROKER_HELLO:
+		return on_hello(x, p);
+	case BROKER_PING:
+		return packet_send_status(
+			x->s->socket, BROKER_PING | BROKER_REPLY, p->header.id, 0, REASON_NONE);
+	}
+	if (x->state != READY)
+		return -EPROTO;
+	switch (p->header.type) {
+	case BROKER_OPEN:
+		return on_open(x, p);
+	case BROKER_RELEASE:
+		return on_release(x, p);
+	case BROKER_COMMIT:
+		return on_commit(x, p);
+	}
+	return -EPROTO;
+}
+
+/* The match has come: tells the client who it is to us. */
+static int send_matched(struct run *x)
+{
+	struct broker_matched m = {0};
+
+	ip_address_format_port(&x->peer, x->peer_port, m.peer);
+	m.reserved_port = x->peer_port < FIRST_FREE_PORT;
+	enter(x, MATCHED, HELLO_MS);
+	log_debug("session of uid %u pid %d is local: %s", x->s->uid, x->s->pid, m.peer);
+	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m);
+}
+
+/* Takes over a new export table; what this session used and is not as it was, is revoked. */
+static int follow_exports(struct run *x)
+{
+	struct export_table *now = export_store_get(x->s->broker->exports);
+	struct broker_revoke revoke = {.reason = REASON_REVOKED};
+	bool changed = false;
+
+	if (now == x->table) {
+		(void)export_table_unref(now);
+		return 0;
+	}
+	for (size_t i = 0; i < x->table->nentries; i++) {
+		uint16_t id = x->table->entries[i].id;
+
+		if ((x->used[id / 8] & 1U << id % 8) == 0 || export_table_same(x->table, now, id))
+			continue;
+		changed = true;
+		forget_mount(x, id);
+	}
+	(void)export_table_unref(x->table);
+	x->table = now;
+	return changed ? packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke) : 0;
+}
+
+static int on_event(struct run *x)
+{
+	uint64_t n;
+
+	(void)!read(x->s->event_fd, &n, sizeof(n));
+	if (x->s->stop) {
+		(void)packet_send_status(
+			x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
+		return -ESHUTDOWN;
+	}
+	if (x->state == ANNOUNCED && broker_matched(x->s, &x->peer, &x->peer_port)) {
+		int r = send_matched(x);
+
+		if (r < 0)
+			return r;
+	}
+	return follow_exports(x);
+}
+
+static int on_timeout(struct run *x)
+{
+	(void)packet_send_status(x->s->socket, BROKER_GOODBYE, 0, -ETIMEDOUT,
+		x->state == ANNOUNCED ? REASON_NOT_MATCHED : REASON_PROTOCOL);
+	return -ETIMEDOUT;
+}
+
+static int loop(struct run *x)
+{
+	struct pollfd fds[] = {{.fd = x->s->socket, .events = POLLIN},
+		{.fd = x->s->event_fd, .events = POLLIN}};
+	struct packet p;
+	int r;
+
+	for (;;) {
+		int64_t left = (int64_t)(x->deadline_ms - now_ms());
+
+		if (x->state != READY && left <= 0)
+			return on_timeout(x);
+		r = poll(fds, ARRAY_SIZE(fds), x->state == READY ? -1 : (int)left);
+		if (r < 0 && errno != EINTR)
+			return -errno;
+		if (r <= 0)
+			continue;
+		/* Options that changed before a request came hold for it. */
+		if (fds[1].revents != 0) {
+			r = on_event(x);
+			if (r < 0)
+				return r;
+		}
+		if (fds[0].revents == 0)
+			continue;
+		r = packet_receive(x->s->socket, &p);
+		if (r == -EAGAIN)
+			continue;
+		if (r >= 0) {
+			r = dispatch(x, &p);
+			(void)close_fd(p.fd);
+		}
+		if (r < 0)
+			return r;
+	}
+}
+
+static void serve(struct run *x)
+{
+	struct rlimit limit;
+	int r;
+
+	x->fuse_fd = -1;
+	x->table = export_store_get(x->s->broker->exports);
+	x->max_ids = MAX_IDS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_IDS + SPARE_FDS)
+		x->max_ids = limit.rlim_cur > SPARE_FDS ? (unsigned)limit.rlim_cur - SPARE_FDS : 0;
+	backing_table_init(&x->ids);
+	commit_queue_init(&x->commits, x->s->socket);
+	enter(x, NEW, ANNOUNCE_MS);
+	r = loop(x);
+
+	/* First of all: a copy kept open would turn the daemon's death into a hang. */
+	x->fuse_fd = close_fd(x->fuse_fd);
+	commit_queue_done(&x->commits);
+	log_debug("session of uid %u pid %d ended: %s; %u ids", x->s->uid, x->s->pid, strerror(-r),
+		x->ids.count);
+	backing_table_done(&x->ids);
+	while (x->nmounts > 0)
+		export_mount_done(&x->mounts[--x->nmounts]);
+	(void)export_table_unref(x->table);
+}
+
+void *session_run(void *arg)
+{
+	struct session *s = arg;
+	struct run *x = calloc(1, sizeof(*x));
+	int reap_fd = s->broker->reap_fd; /* its number holds in our table too */
+	int r;
+	uint64_t one = 1;
+
+	(void)prctl(PR_SET_NAME, "session", 0, 0, 0);
+	r = own_descriptors(s);
+	(void)sem_post(&s->ready);
+	if (r < 0 || x == NULL) {
+		log_error("a session cannot start: %s", strerror(r < 0 ? -r : ENOMEM));
+	} else if (s->refused) {
+		log_warning("uid %u has too many sessions", s->uid);
+		(void)packet_send_status(s->socket, BROKER_GOODBYE, 0, -EUSERS, REASON_LIMIT);
+	} else {
+		x->s = s;
+		serve(x);
+	}
+	free(x);
+	if (r >= 0) /* our table's copy; without one it was never ours */
+		(void)close_fd(s->socket);
+	s->finished = true;
+	(void)!write(reap_fd, &one, sizeof(one)); /* s belongs to the main thread from here on */
+	return NULL;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmocka_setup.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "sidecar/packet.h"
+#include "util.h"
+
+static int pair[2];
+
+static int connect_pair(void **state)
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+}
+
+static int close_pair(void **state)
+{
+	(void)close_fd(pair[0]);
+	(void)close_fd(pair[1]);
+	return 0;
+}
+
+static struct packet packet_of(uint32_t type)
+{
+	struct packet p = {.header = {.type = type, .length = broker_packet_length(type), .id = 5}};
+
+	return p;
+}
+
+static void send_with_fds(const struct packet *p, size_t size, int nfds)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(8 * sizeof(int))];
+	} control = {0};
+	struct iovec iov = {.iov_base = (void *)(uintptr_t)p, .iov_len = size};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int fds[8];
+
+	for (int i = 0; i < nfds; i++)
+		fds[i] = pair[0];
+	if (nfds > 0) {
+		struct cmsghdr *c;
+
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE((size_t)nfds * sizeof(int));
+		c = CMSG_FIRSTHDR(&msg);
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN((size_t)nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, (size_t)nfds * sizeof(int));
+	}
+	assert_true(sendmsg(pair[0], &msg, 0) >= 0);
+}
+
+static int lowest_free_fd(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	(void)close_fd(fd);
+	return fd;
+}
+
+static void every_length_but_the_right_one_is_refused(void **state)
+{
+	struct packet p;
+
+	for (uint32_t type = 0; type < 0x400; type++) {
+		p = packet_of(type);
+		p.body.hello.root.length = 4; /* where OPEN has fh.length lies HELLO's version */
+		if (type == BROKER_OPEN)
+			p.body.open.fh.length = 4;
+		for (uint32_t size = 0; size <= BROKER_MAX_MESSAGE; size++) {
+			bool right = type >= BROKER_ANNOUNCE && type <= BROKER_PING &&
+				size == broker_packet_length(type);
+
+			p.header.length = size;
+			assert_int_equal(packet_check(&p, size, type == BROKER_HELLO),
+				right ? 0 : -EPROTO);
+		}
+	}
+	p = packet_of(BROKER_PING);
+	assert_int_equal(packet_check(&p, p.header.length - 1, 0), -EPROTO);
+}
+
+static void lengths_inside_are_checked(void **state)
+{
+	struct packet p = packet_of(BROKER_OPEN);
+
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO); /* no handle */
+	p.body.open.fh.length = BROKER_MAX_FH;
+	assert_int_equal(packet_check(&p, p.header.length, 0), 0);
+	p.body.open.fh.length = BROKER_MAX_FH + 1;
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
+	p.body.open.fh.length = 32;
+	p.body.open.cred.ngroups = BROKER_MAX_GROUPS + 1;
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
+	p = packet_of(BROKER_HELLO);
+	assert_int_equal(packet_check(&p, p.header.length, 1), -EPROTO);
+	p.body.hello.root.length = 32;
+	assert_int_equal(packet_check(&p, p.header.length, 1), 0);
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
+	assert_int_equal(packet_check(&p, p.header.length, 2), -EPROTO);
+}
+
+static void hello_brings_its_descriptor(void **state)
+{
+	struct packet p = packet_of(BROKER_HELLO), q;
+
+	p.body.hello.root.length = 32;
+	send_with_fds(&p, p.header.length, 1);
+	assert_int_equal(packet_receive(pair[1], &q), 0);
+	assert_true(q.fd >= 0);
+	assert_int_equal(fcntl(q.fd, F_GETFD), FD_CLOEXEC);
+	(void)close_fd(q.fd);
+}
+
+static void stray_descriptors_are_closed(void **state)
+{
+	struct packet p = packet_of(BROKER_PING), q;
+	int before = lowest_free_fd();
+
+	for (int n = 1; n <= 8; n++) { /* more than there is room for, too */
+		send_with_fds(&p, p.header.length, n);
+		assert_int_equal(packet_receive(pair[1], &q), -EPROTO);
+		assert_int_equal(q.fd, -1);
+	}
+	p = packet_of(BROKER_HELLO);
+	p.body.hello.root.length = 32;
+	for (int n = 2; n <= 8; n++) {
+		send_with_fds(&p, p.header.length, n);
+		assert_int_equal(packet_receive(pair[1], &q), -EPROTO);
+	}
+	assert_int_equal(lowest_free_fd(), before);
+}
+
+static void a_packet_too_long_is_refused(void **state)
+{
+	static uint8_t big[2 * BROKER_MAX_MESSAGE];
+	struct packet p = packet_of(BROKER_PING), q;
+
+	memcpy(big, &p.header, sizeof(p.header));
+	assert_true(send(pair[0], big, sizeof(big), 0) == sizeof(big));
+	assert_int_equal(packet_receive(pair[1], &q), -EPROTO);
+}
+
+static void the_end_is_seen(void **state)
+{
+	struct packet q;
+
+	assert_int_equal(packet_receive(pair[1], &q), -EAGAIN);
+	pair[0] = close_fd(pair[0]);
+	assert_int_equal(packet_receive(pair[1], &q), -ECONNRESET);
+}
+
+static void a_status_arrives_whole(void **state)
+{
+	struct {
+		struct broker_header header;
+		struct broker_status status;
+	} got;
+
+	assert_int_equal(
+		packet_send_status(pair[1], BROKER_PING | BROKER_REPLY, 9, -EAGAIN, 23), 0);
+	assert_int_equal(recv(pair[0], &got, sizeof(got), 0), sizeof(got));
+	assert_int_equal(got.header.type, BROKER_PING | BROKER_REPLY);
+	assert_int_equal(got.header.length, sizeof(got));
+	assert_int_equal(got.header.id, 9);
+	assert_int_equal(got.status.error, -EAGAIN);
+	assert_int_equal(got.status.reason, 23);
+}
+
+static void random_packets_do_no_harm(void **state)
+{
+	int before = lowest_free_fd();
+
+	srandom(1);
+	for (int i = 0; i < 50000; i++) {
+		struct packet p = packet_of((uint32_t)(random() % 8)), q;
+		size_t size = random() % 3 == 0 ? (size_t)random() % BROKER_MAX_MESSAGE + 1
+						: p.header.length;
+
+		for (int j = 0; j < 8; j++)
+			p.body.bytes[random() % 64] = (uint8_t)random();
+		if (size == 0)
+			continue;
+		send_with_fds(&p, size, (int)(random() % 3));
+		if (packet_receive(pair[1], &q) == 0)
+			(void)close_fd(q.fd);
+	}
+	assert_int_equal(lowest_free_fd(), before);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_length_but_the_right_one_is_refused),
+		cmocka_unit_test(lengths_inside_are_checked),
+		cmocka_unit_test_setup_teardown(hello_brings_its_descriptor, connect_pair, close_pair),
+		cmocka_unit_test_setup_teardown(stray_descriptors_are_closed, connect_pair, close_pair),
+		cmocka_unit_test_setup_teardown(a_packet_too_long_is_refused, connect_pair, close_pair),
+		cmocka_unit_test_setup_teardown(the_end_is_seen, connect_pair, close_pair),
+		cmocka_unit_test_setup_teardown(a_status_arrives_whole, connect_pair, close_pair),
+		cmocka_unit_test_setup_teardown(random_packets_do_no_harm, connect_pair, close_pair),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmocka_setup.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sidecar/ganesha_conf.h"
+#include "util.h"
+
+#define FSAL "FSAL { Name = VFS; } "
+
+static struct export_table *parse_ok(const char *text)
+{
+	struct export_table *t = NULL;
+	struct conf_error error = {""};
+	int r = ganesha_conf_parse("x.conf", text, &t, &error);
+
+	if (r < 0)
+		print_error("%s\n", error.text);
+	assert_int_equal(r, 0);
+	return t;
+}
+
+static void refused(const char *text, const char *expected)
+{
+	struct export_table *t = NULL;
+	struct conf_error error = {""};
+
+	assert_int_equal(ganesha_conf_parse("x.conf", text, &t, &error), -EBADMSG);
+	if (strstr(error.text, expected) == NULL)
+		print_error("%s\n", error.text);
+	assert_non_null(strstr(error.text, expected));
+}
+
+static struct export_perms perms_for(const struct export_table *t, uint16_t id, const char *peer)
+{
+	struct ip_address a;
+	struct export_perms p;
+	unsigned prefix;
+
+	assert_int_equal(ip_address_parse(peer, &a, &prefix), 0);
+	assert_non_null(export_table_find(t, id));
+	export_table_perms(t, export_table_find(t, id), &a, &p);
+	return p;
+}
+
+static void the_servers_defaults_hold(void **state)
+{
+	struct export_table *t = parse_ok("EXPORT { Export_Id = 1; Path = /a/; " FSAL "}");
+	struct export_perms p = perms_for(t, 1, "192.0.2.1");
+
+	assert_int_equal(t->nfs_port, 2049);
+	assert_string_equal(export_table_find(t, 1)->path, "/a");
+	assert_false(p.read); /* Access_Type None */
+	assert_int_equal(p.squash, SQUASH_ROOT);
+	assert_int_equal(p.anon_uid, 4294967294U);
+	assert_true(p.sec_sys && p.nfs3 && p.tcp);
+	assert_false(p.privileged_port || p.manage_gids);
+	(void)export_table_unref(t);
+}
+
+static void the_full_syntax_is_read(void **state)
+{
+	struct export_table *t = parse_ok("# a comment { ;\n"
+					  "nfs_core_param { NFS_Port = 0x36e1; Bind_addr = 127.0.0.1;\n"
+					  "  Plugins_Dir = \"/usr/lib/a b\"; Enable_UDP = false; }\n"
+					  "NFSv4 { Graceless = true; Minor_Versions = 0, 1, 2; }\n"
+					  "EXPORT { export_id = 78; PATH = '/srv/d a'; Pseudo = /exp;\n"
+					  "  Access_Type = RW; Squash = no_root_squash;\n"
+					  "  Anonymous_Uid = -2; " FSAL "\n"
+					  "  CLIENT { Clients = 10.0.0.0/8, 192.0.2.7; Squash = All; }\n"
+					  "  CLIENT { Clients = fd00::/8; Access_Type = RO; }\n"
+					  "  CLIENT { Clients = *; PrivilegedPort = yes; }\n"
+					  "}\nEXPORT_DEFAULTS { Anonymous_gid = 7; SecType = sys, krb5; }\n");
+
+	assert_int_equal(t->nfs_port, 14049);
+	assert_string_equal(export_table_find(t, 78)->path, "/srv/d a");
+	assert_int_equal(export_table_find(t, 78)->nclients, 4);
+	assert_int_equal(perms_for(t, 78, "10.1.2.3").squash, SQUASH_ALL);
+	assert_false(perms_for(t, 78, "10.1.2.3").privileged_port);
+	assert_int_equal(perms_for(t, 78, "192.0.2.7").squash, SQUASH_ALL);
+	assert_int_equal(perms_for(t, 78, "192.0.2.8").squash, SQUASH_NONE);
+	assert_true(perms_for(t, 78, "192.0.2.8").privileged_port);
+	assert_true(perms_for(t, 78, "fd00::1").read);
+	assert_false(perms_for(t, 78, "fd00::1").write);
+	assert_int_equal(perms_for(t, 78, "fe80::1").anon_gid, 7);
+	assert_int_equal(perms_for(t, 78, "::ffff:10.0.0.1").squash, SQUASH_ALL);
+	(void)export_table_unref(t);
+}
+
+static void errors_name_file_line_and_value(void **state)
+{
+	refused("EXPORT {\n Export_Id = 70000; Path = /a; " FSAL "}", "x.conf:2: Export_Id = 70000");
+	refused("EXPORT {\n\n Squash = Rot; }", "x.conf:3: Squash has no value 'Rot'");
+	refused("EXPORT { Path = a; }", "an absolute path");
+	refused("EXPORT { Path = /a; " FSAL "}", "needs an Export_Id");
+	refused("EXPORT { Export_Id = 1; Path = /a; Squash = All; Squash = None; " FSAL "}", "twice");
+	refused("EXPORT { Export_Id = 1; Path = /a; " FSAL "}EXPORT { Export_Id = 1; Path = /b; " FSAL
+		"}",
+		"is there twice");
+	refused("EXPORT { Export_Id = 1; Path = /a; " FSAL " CLIENT { Squash = All; } }", "names no Clients");
+	refused("EXPORT { Path = \"/a; }", "has no end");
+	refused("EXPORT { Path = /a;", "no closing");
+	refused("EXPORT = 1; }", "closes no block");
+	refused("EXPORT { Path /a; }", "'=' or '{'");
+	refused("%url http://x/", "only %include");
+	refused("%include /nonexistent/x\n", "/nonexistent/x: No such file");
+	refused("EXPORT { Manage_Gids = perhaps; }", "no value 'perhaps'");
+}
+
+static void what_cannot_be_honoured_gets_no_grants(void **state)
+{
+	static const char *const texts[] = {
+		"EXPORT { Export_Id = 1; Path = /a; New_Restriction = 1; " FSAL "}",
+		"EXPORT { Export_Id = 1; Path = /a; " FSAL "CLIENT { Clients = host.example; } }",
+		"EXPORT { Export_Id = 1; Path = /a; " FSAL "CLIENT { Clients = @netgroup, 10.0.0.1; } }",
+		"EXPORT { Export_Id = 1; Path = /a; " FSAL "CLIENT { Clients = *.example; } }",
+		"EXPORT { Export_Id = 1; Path = /a; FSAL { Name = CEPH; } }",
+		"EXPORT { Export_Id = 1; Path = /a; FSAL { Name = VFS; fsid_type = None; } }",
+		"NFS_CORE_PARAM { Protocols = 4; } EXPORT { Export_Id = 1; Path = /a; " FSAL "}",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		struct export_table *t = parse_ok(texts[i]);
+
+		assert_non_null(export_table_find(t, 1)->refusal);
+		(void)export_table_unref(t);
+	}
+}
+
+static void only_a_real_change_revokes(void **state)
+{
+	struct export_table *a = parse_ok("EXPORT { Export_Id = 1; Path = /a; Squash = All; " FSAL "}"),
+			    *b = parse_ok("# new\nEXPORT { Export_Id = 1; Path = /a/; Squash = "
+					  "All_Squash; Pseudo = /x; " FSAL "}"),
+			    *c = parse_ok("EXPORT { Export_Id = 1; Path = /a; Squash = Root; " FSAL "}"),
+			    *d = parse_ok("EXPORT { Export_Id = 2; Path = /a; Squash = All; " FSAL "}"),
+			    *e = parse_ok("EXPORT_DEFAULTS { Anonymous_uid = 5; } EXPORT { Export_Id = 1; "
+					  "Path = /a; Squash = All; " FSAL "}");
+
+	assert_true(export_table_same(a, b, 1));
+	assert_false(export_table_same(a, c, 1));
+	assert_false(export_table_same(a, d, 1));
+	assert_false(export_table_same(a, e, 1));
+	assert_true(export_table_same(a, b, 9));
+	(void)export_table_unref(a);
+	(void)export_table_unref(b);
+	(void)export_table_unref(c);
+	(void)export_table_unref(d);
+	(void)export_table_unref(e);
+}
+
+static void random_text_does_no_harm(void **state)
+{
+	static const char alphabet[] = "{};=,\"'#%\n \\EXPORTPathsquash/10.:*-@";
+	static const char good[] = "EXPORT { Export_Id = 1; Path = \"/a\"; " FSAL
+				   "CLIENT { Clients = 10.0.0.0/8, ::1; Squash = All; } }\n";
+
+	srandom(1);
+	for (int i = 0; i < 50000; i++) {
+		struct export_table *t = NULL;
+		struct conf_error error;
+		char text[sizeof(good)];
+
+		memcpy(text, good, sizeof(text));
+		for (int j = random() % 6; j >= 0; j--)
+			text[(size_t)random() % (sizeof(text) - 1)] =
+				alphabet[(size_t)random() % (sizeof(alphabet) - 1)];
+		if (ganesha_conf_parse("x.conf", text, &t, &error) == 0)
+			(void)export_table_unref(t);
+		else
+			assert_non_null(strstr(error.text, "x.conf:"));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_servers_defaults_hold),
+		cmocka_unit_test(the_full_syntax_is_read),
+		cmocka_unit_test(errors_name_file_line_and_value),
+		cmocka_unit_test(what_cannot_be_honoured_gets_no_grants),
+		cmocka_unit_test(only_a_real_change_revokes),
+		cmocka_unit_test(random_text_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
