@@ -1,0 +1,1 @@
+"""What tools/testenv, tools/testctl and tools/test share. Python's standard library only."""

@@ -1,0 +1,57 @@
+"""The builds that tools/test makes, each when a test needs it."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+class BuildError(Exception):
+    pass
+
+
+class Build:
+    """One build directory: its meson options and environment."""
+
+    def __init__(self, name, *options, **environment):
+        self.directory = ROOT / name
+        self.options = options
+        self.environment = {**os.environ, **environment}
+        self.done = False
+
+    def make(self):
+        """Bring it up to date, once a run. BuildError with what the build said."""
+        if self.done:
+            return self.directory
+        if not (self.directory / "build.ninja").exists():
+            self.run("meson", "setup", *self.options, self.directory, ROOT)
+        self.run("ninja", "-C", self.directory)
+        self.done = True
+        return self.directory
+
+    def run(self, *argv):
+        result = subprocess.run(argv, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, errors="replace")
+        if result.returncode != 0:
+            said = result.stdout[max(0, result.stdout.find("FAILED: ")):]
+            raise BuildError("\n".join(line for line in said.splitlines() if not line.startswith("[")))
+
+
+def builds(werror=True):
+    """Warnings are errors in plain and clang; sanitizers make gcc warn of what is not there.
+
+    asan is clang's: gcc's UBSan writes to stderr only, which a daemon has not, and its findings would be lost.
+    """
+    strict = f"-Dwerror={'true' if werror else 'false'}"
+    return {
+        "plain": Build("build-plain", strict),
+        "asan": Build("build-asan", "-Db_sanitize=address,undefined", "-Db_lundef=false", CC="clang"),
+        "tsan": Build("build-tsan", "-Db_sanitize=thread"),
+        "clang": Build("build-clang", strict, CC="clang"),
+    }
+
+
+def ensure_dependencies():
+    if subprocess.run([ROOT / "tools/deps"], stdin=subprocess.DEVNULL).returncode != 0:
+        sys.exit(2)

@@ -1,0 +1,59 @@
+"""An NFS-Ganesha configuration from exports(5) words."""
+
+DEFAULT_EXPORT = "rw,no_root_squash,insecure"
+NFS_PORT = 2049
+
+TEMPLATE = """\
+NFS_CORE_PARAM {{
+  NFS_Port = {port}; MNT_Port = 20048; NLM_Port = 0; Rquota_Port = 20049;
+  Protocols = 3, 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
+  Plugins_Dir = "{plugins}"; mount_path_pseudo = false;
+}}
+NFSv4 {{
+  Grace_Period = 5; Lease_Lifetime = 5; Graceless = true; RecoveryRoot = "{state}";
+  Minor_Versions = 0, 1, 2; Only_Numeric_Owners = true; UseGetpwnam = true; DomainName = "localdomain";
+}}
+NFS_KRB5 {{ Active_krb5 = false; }}
+# Tests change files behind the server's back: it must not remember attributes for its usual minute.
+EXPORT_DEFAULTS {{ SecType = sys; Transports = TCP; Protocols = 3, 4; Attr_Expiration_Time = 0; }}
+EXPORT {{
+  Export_Id = 78; Path = {path}; Pseudo = /export;
+  Access_Type = {access}; Squash = {squash}; PrivilegedPort = {secure};
+  Anonymous_Uid = {anonuid}; Anonymous_Gid = {anongid};
+  FSAL {{ Name = VFS; }}
+}}
+"""
+
+# Word: what it sets. Words that Ganesha always fulfils set nothing.
+WORDS = {
+    "rw": {"access": "RW"},
+    "ro": {"access": "RO"},
+    "root_squash": {"squash": "Root_Squash"},
+    "no_root_squash": {"squash": "No_Root_Squash"},
+    "all_squash": {"squash": "All_Squash"},
+    "no_all_squash": {},
+    "secure": {"secure": "true"},
+    "insecure": {"secure": "false"},
+    "sync": {},
+    "no_subtree_check": {},
+    "sec=sys": {},
+}
+
+
+def parse_export(words):
+    """The settings that a comma list of exports(5) words makes, on top of DEFAULT_EXPORT."""
+    settings = {"anonuid": 65534, "anongid": 65534}
+    for word in f"{DEFAULT_EXPORT},{words}".split(","):
+        name, _, value = word.partition("=")
+        if word in WORDS:
+            settings.update(WORDS[word])
+        elif name in ("anonuid", "anongid") and value.isdigit():
+            settings[name] = int(value)
+        elif word:
+            expected = ", ".join([*WORDS, "anonuid=N", "anongid=N"])
+            raise ValueError(f"--export: '{word}' is none of the words that Ganesha can do: {expected}")
+    return settings
+
+
+def configuration(settings, path, plugins, state):
+    return TEMPLATE.format(port=NFS_PORT, path=path, plugins=plugins, state=state, **settings)
