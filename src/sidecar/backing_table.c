@@ -5,6 +5,7 @@ struct backing {
 	struct list node;
 	int32_t id;
 	int fd;
+	struct export_mount *mount;
 };
 
 static struct backing *find(const struct backing_table *t, int32_t id)
@@ -25,6 +26,7 @@ static void drop(struct backing_table *t, struct backing *b)
 {
 	list_remove(&b->node);
 	(void)close_fd(b->fd);
+	(void)export_mount_unref(b->mount);
 	free(b);
 	t->count--;
 }
@@ -43,20 +45,15 @@ void backing_table_done(struct backing_table *t)
 			drop(t, CONTAINER_OF(pos, struct backing, node));
 }
 
-int backing_table_add(struct backing_table *t, int32_t id, int fd)
+int backing_table_add(struct backing_table *t, int32_t id, int fd, struct export_mount *m)
 {
-	struct backing *b = find(t, id);
+	struct backing *b = malloc(sizeof(*b)), *old = find(t, id);
 
-	if (b != NULL) {
-		(void)close_fd(b->fd);
-		b->fd = fd;
-		return 0;
-	}
-	b = malloc(sizeof(*b));
 	if (b == NULL)
 		return -ENOMEM;
-	b->id = id;
-	b->fd = fd;
+	if (old != NULL)
+		drop(t, old);
+	*b = (struct backing){.id = id, .fd = fd, .mount = export_mount_ref(m)};
 	list_append(&t->buckets[(uint32_t)id % BACKING_BUCKETS], &b->node);
 	t->count++;
 	return 0;

@@ -53,40 +53,51 @@ static void read_uuid(const struct export_mount *m, uint8_t ret[16])
 		memcpy(ret, u.uuid, sizeof(u.uuid));
 }
 
-int export_mount_open(uint16_t export_id, const char *path, struct export_mount *ret)
+int export_mount_open(uint16_t export_id, const char *path, struct export_mount **ret)
 {
-	struct export_mount m = {.export_id = export_id, .root = -1, .clone = -1};
+	struct export_mount *m = calloc(1, sizeof(*m));
 	struct statx stx;
 	struct statfs fs;
 	int r;
 
+	if (m == NULL)
+		return -ENOMEM;
+	*m = (struct export_mount){.refs = 1, .export_id = export_id, .root = -1, .clone = -1};
 	/* Not O_PATH: open_by_handle_at() takes none. */
-	m.root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (m.root < 0)
-		return -errno;
-	r = stat_directory(m.root, "", &stx);
-	if (r >= 0 && fstatfs(m.root, &fs) < 0)
+	m->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r = m->root < 0 ? -errno : stat_directory(m->root, "", &stx);
+	if (r >= 0 && fstatfs(m->root, &fs) < 0)
 		r = -errno;
 	if (r >= 0)
-		r = m.clone = clone_read_only(m.root);
+		r = m->clone = clone_read_only(m->root);
 	if (r < 0) {
-		export_mount_done(&m);
+		(void)export_mount_unref(m);
 		return r;
 	}
-	m.mount_id = stx.stx_mnt_id;
-	m.inode = stx.stx_ino;
-	m.dev_major = stx.stx_dev_major;
-	m.dev_minor = stx.stx_dev_minor;
-	memcpy(m.fsid, &fs.f_fsid, sizeof(m.fsid));
-	read_uuid(&m, m.uuid);
+	m->mount_id = stx.stx_mnt_id;
+	m->inode = stx.stx_ino;
+	m->dev_major = stx.stx_dev_major;
+	m->dev_minor = stx.stx_dev_minor;
+	memcpy(m->fsid, &fs.f_fsid, sizeof(m->fsid));
+	read_uuid(m, m->uuid);
 	*ret = m;
 	return 0;
 }
 
-void export_mount_done(struct export_mount *m)
+struct export_mount *export_mount_ref(struct export_mount *m)
 {
-	m->clone = close_fd(m->clone);
-	m->root = close_fd(m->root);
+	m->refs++;
+	return m;
+}
+
+struct export_mount *export_mount_unref(struct export_mount *m)
+{
+	if (m == NULL || --m->refs > 0)
+		return NULL;
+	(void)close_fd(m->clone);
+	(void)close_fd(m->root);
+	free(m);
+	return NULL;
 }
 
 int export_mount_check(const struct export_mount *m, const char *path)

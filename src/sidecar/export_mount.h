@@ -4,7 +4,9 @@
  * the original mount (which makes umount say EBUSY as long as ids are out), and a private clone of
  * that mount, read-only, nosuid, nodev, noexec, on which the files of read-only ids are opened.
  *
- * Belongs to one session and its thread, whose descriptor table the descriptors are in.
+ * Belongs to one session and its thread, whose descriptor table the descriptors are in. Counted: the
+ * session holds a reference while it opens files by it, and each backing id does, so that umount is
+ * told EBUSY until the last id is released, a withdrawn export's too.
  */
 #pragma once
 
@@ -14,6 +16,7 @@
 #include "sidecar/handle_ganesha.h"
 
 struct export_mount {
+	unsigned refs;
 	uint16_t export_id;
 	int root;  /* on the mount itself */
 	int clone; /* on the read-only clone */
@@ -23,8 +26,13 @@ struct export_mount {
 	uint8_t uuid[16]; /* of the filesystem; all zero when it has none */
 };
 
-int export_mount_open(uint16_t export_id, const char *path, struct export_mount *ret);
-void export_mount_done(struct export_mount *m);
+/* With one reference. */
+int export_mount_open(uint16_t export_id, const char *path, struct export_mount **ret);
+
+struct export_mount *export_mount_ref(struct export_mount *m);
+
+/* Takes NULL; returns NULL. */
+struct export_mount *export_mount_unref(struct export_mount *m);
 
 /* -ESTALE when path is not the directory on the mount that was opened. */
 int export_mount_check(const struct export_mount *m, const char *path);

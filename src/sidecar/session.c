@@ -27,6 +27,7 @@
 #define ANNOUNCE_MS  10000
 #define MATCH_MS     (NONCE_LIFETIME_S * 1000)
 #define HELLO_MS     10000
+#define IDLE_MS      60000 /* without a request and without ids: the exports' mounts are let go */
 #define FIRST_FREE_PORT 1024 /* below: reserved for root, `secure` */
 
 enum state { NEW, ANNOUNCED, MATCHED, READY };
@@ -39,7 +40,7 @@ struct run {
 	struct ip_address peer;
 	uint16_t peer_port;
 	struct export_table *table; /* the one that the mounts below belong to */
-	struct export_mount mounts[MAX_MOUNTS];
+	struct export_mount *mounts[MAX_MOUNTS];
 	unsigned nmounts;
 	uint8_t used[(UINT16_MAX + 1) / 8]; /* export ids that something was granted under */
 	int fuse_fd;
@@ -90,17 +91,24 @@ static enum reason authorise(
 	return REASON_NONE;
 }
 
-static void drop_mount(struct run *x, struct export_mount *m)
+/* No new files are opened by it; its ids keep it. */
+static void drop_mount(struct run *x, unsigned i)
 {
-	export_mount_done(m);
-	*m = x->mounts[--x->nmounts];
+	(void)export_mount_unref(x->mounts[i]);
+	x->mounts[i] = x->mounts[--x->nmounts];
+}
+
+static void drop_mounts(struct run *x)
+{
+	while (x->nmounts > 0)
+		drop_mount(x, x->nmounts - 1);
 }
 
 static void forget_mount(struct run *x, uint16_t export_id)
 {
 	for (unsigned i = 0; i < x->nmounts; i++)
-		if (x->mounts[i].export_id == export_id)
-			drop_mount(x, &x->mounts[i--]);
+		if (x->mounts[i]->export_id == export_id)
+			drop_mount(x, i--);
 }
 
 /* The export's mount, opened at its first use and checked at each. */
@@ -109,20 +117,20 @@ static int use_mount(struct run *x, const struct export_entry *e, struct export_
 	int r;
 
 	for (unsigned i = 0; i < x->nmounts; i++) {
-		if (x->mounts[i].export_id != e->id)
+		if (x->mounts[i]->export_id != e->id)
 			continue;
-		r = export_mount_check(&x->mounts[i], e->path);
+		r = export_mount_check(x->mounts[i], e->path);
 		if (r < 0)
-			drop_mount(x, &x->mounts[i]); /* the next request opens what is there now */
+			drop_mount(x, i); /* the next request opens what is there now */
 		else
-			*ret = &x->mounts[i];
+			*ret = x->mounts[i];
 		return r;
 	}
 	if (x->nmounts == MAX_MOUNTS)
-		drop_mount(x, &x->mounts[0]);
+		drop_mount(x, 0);
 	r = export_mount_open(e->id, e->path, &x->mounts[x->nmounts]);
 	if (r >= 0)
-		*ret = &x->mounts[x->nmounts++];
+		*ret = x->mounts[x->nmounts++];
 	return r;
 }
 
@@ -246,7 +254,7 @@ static int on_open(struct run *x, const struct packet *p)
 		g.mount = m;
 		grant_open(&g, &handle, &p->body.open, &reply, &kept);
 	}
-	if (reply.backing_id > 0 && backing_table_add(&x->ids, reply.backing_id, kept) < 0) {
+	if (reply.backing_id > 0 && backing_table_add(&x->ids, reply.backing_id, kept, m) < 0) {
 		(void)fuse_device_backing_close(x->fuse_fd, reply.backing_id);
 		(void)close_fd(kept);
 		reply.backing_id = 0;
@@ -373,12 +381,15 @@ static int loop(struct run *x)
 
 	for (;;) {
 		int64_t left = (int64_t)(x->deadline_ms - now_ms());
+		bool pins = x->nmounts > 0 && x->ids.count == 0;
 
 		if (x->state != READY && left <= 0)
 			return on_timeout(x);
-		r = poll(fds, ARRAY_SIZE(fds), x->state == READY ? -1 : (int)left);
+		r = poll(fds, ARRAY_SIZE(fds), x->state != READY ? (int)left : pins ? IDLE_MS : -1);
 		if (r < 0 && errno != EINTR)
 			return -errno;
+		if (r == 0 && x->state == READY)
+			drop_mounts(x);
 		if (r <= 0)
 			continue;
 		/* Options that changed before a request came hold for it. */
@@ -422,8 +433,7 @@ static void serve(struct run *x)
 	log_debug("session of uid %u pid %d ended: %s; %u ids", x->s->uid, x->s->pid, strerror(-r),
 		x->ids.count);
 	backing_table_done(&x->ids);
-	while (x->nmounts > 0)
-		export_mount_done(&x->mounts[--x->nmounts]);
+	drop_mounts(x);
 	(void)export_table_unref(x->table);
 }
 
