@@ -57,11 +57,19 @@ void backing_ids_set_probe(struct backing_ids *b, struct probe *probe)
 
 void backing_ids_idle(struct backing_ids *b, struct inode *i)
 {
-	LOCKED(&b->lock);
-	if (!list_empty(&i->idle))
-		return;
-	list_append(&b->idle, &i->idle);
-	b->nidle++;
+	bool first;
+
+	{
+		LOCKED(&b->lock);
+		if (!list_empty(&i->idle))
+			return;
+		i->idle_since = now_ms();
+		first = list_empty(&b->idle);
+		list_append(&b->idle, &i->idle);
+		b->nidle++;
+	}
+	if (first)
+		probe_wake(b->probe);
 }
 
 void backing_ids_busy(struct backing_ids *b, struct inode *i)
@@ -113,13 +121,18 @@ void backing_ids_close(struct backing_ids *b, int id)
 	send_close(b, c);
 }
 
-/* The longest idle inode with a reference, off the list; NULL when none is left to give. */
-static struct inode *take_idle(struct backing_ids *b, size_t keep)
+/*
+ * The longest idle inode with a reference, off the list, as long as more than keep are idle or it
+ * is idle since before the time; NULL otherwise.
+ */
+static struct inode *take_idle(struct backing_ids *b, size_t keep, uint64_t before)
 {
 	LOCKED(&b->lock);
-	while (b->nidle > keep) {
+	while (!list_empty(&b->idle)) {
 		struct inode *i = CONTAINER_OF(b->idle.next, struct inode, idle);
 
+		if (b->nidle <= keep && i->idle_since >= before)
+			break;
 		list_remove(&i->idle);
 		b->nidle--;
 		if (inode_ref_unless_freed(i))
@@ -144,8 +157,22 @@ void backing_ids_trim(struct backing_ids *b)
 {
 	struct inode *i;
 
-	while ((i = take_idle(b, BACKING_IDS_IDLE)))
+	while ((i = take_idle(b, BACKING_IDS_IDLE, 0)))
 		close_idle(b, i);
+}
+
+int backing_ids_expire(struct backing_ids *b)
+{
+	uint64_t now = now_ms();
+	struct inode *i;
+
+	while ((i = take_idle(b, SIZE_MAX, now > BACKING_IDS_IDLE_MS ? now - BACKING_IDS_IDLE_MS : 0)))
+		close_idle(b, i);
+	LOCKED(&b->lock);
+	if (list_empty(&b->idle))
+		return -1;
+	i = CONTAINER_OF(b->idle.next, struct inode, idle);
+	return (int)(i->idle_since + BACKING_IDS_IDLE_MS + 1 - now);
 }
 
 void backing_ids_new_session(struct backing_ids *b)
@@ -154,7 +181,7 @@ void backing_ids_new_session(struct backing_ids *b)
 	struct inode *i;
 
 	/* Whatever is idle now was registered by an earlier session. */
-	while ((i = take_idle(b, 0)))
+	while ((i = take_idle(b, 0, 0)))
 		close_idle(b, i);
 	list_init(&left_over);
 	{

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The backing ids of a mount that no open file uses: kept on their inodes for the next open, the
- * longest unused given back when there are more than BACKING_IDS_IDLE; and the ids of sessions that
- * have ended, which the next session closes.
+ * The backing ids of a mount that no open file uses: kept on their inodes for the next open, given
+ * back after BACKING_IDS_IDLE_MS, since each pins the server's filesystem, or when there are more
+ * than BACKING_IDS_IDLE; and the ids of sessions that have ended, which the next session closes.
  *
  * An id is closed only through here, and only at open count 0 (open_mode_registered()): closing one
  * that has open files would make every new open of that file EIO. The lock is taken inside an
@@ -13,7 +13,8 @@
 #include "fuse/inode_table.h"
 #include "probe/probe.h"
 
-#define BACKING_IDS_IDLE 1024
+#define BACKING_IDS_IDLE    1024
+#define BACKING_IDS_IDLE_MS 30000
 
 struct backing_ids;
 
@@ -32,6 +33,12 @@ void backing_ids_close(struct backing_ids *b, int id);
 
 /* Gives idle ids back until the limit holds; without any inode's lock. */
 void backing_ids_trim(struct backing_ids *b);
+
+/*
+ * Gives back what was idle for too long; without any inode's lock. The milliseconds until the next
+ * one is due, -1 when none is idle.
+ */
+int backing_ids_expire(struct backing_ids *b);
 
 /* A new session: closes what the last one left, and idle ids that it did not register. */
 void backing_ids_new_session(struct backing_ids *b);

@@ -39,6 +39,7 @@ struct inode {
 	pthread_mutex_t lock;
 	struct open_mode mode;
 	struct list idle;      /* in the list of backing_ids.h while the id is idle */
+	uint64_t idle_since;   /* ms; that list's lock */
 	struct nfs_cred silly_cred;
 	struct list appends;   /* O_APPEND writes that wait for their turn */
 	bool appending;

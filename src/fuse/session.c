@@ -210,6 +210,13 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 		backing_ids_new_session(s->fs.ids);
 }
 
+static int probe_housekeep(void *arg)
+{
+	struct session *s = arg;
+
+	return backing_ids_expire(s->fs.ids);
+}
+
 static int make_probe(struct session *s)
 {
 	const struct mount_options *o = s->options->mount;
@@ -221,6 +228,7 @@ static int make_probe(struct session *s)
 		.root_attr = probe_root_attr,
 		.server_address = probe_server_address,
 		.session = probe_session,
+		.housekeep = probe_housekeep,
 		.arg = s};
 	int r;
 

@@ -122,6 +122,7 @@ static void on_event(void *arg, uint32_t type, const void *body)
 static int run_until(struct probe *p, const bool *until_true, uint64_t deadline)
 {
 	while (!p->stopping) {
+		int timeout = -1;
 		struct pollfd fds[2] = {{.fd = broker_client_fd(p->broker),
 						.events = (short)(POLLIN |
 							(broker_client_wants_write(p->broker) ? POLLOUT : 0))},
@@ -135,7 +136,11 @@ static int run_until(struct probe *p, const bool *until_true, uint64_t deadline)
 			return -ENOTCONN;
 		if (deadline != 0 && now >= deadline)
 			return -ETIMEDOUT;
-		if (poll(fds, 2, deadline == 0 ? -1 : (int)(deadline - now)) < 0)
+		if (deadline != 0)
+			timeout = (int)(deadline - now);
+		else if (p->generation != 0)
+			timeout = p->options.housekeep(p->options.arg);
+		if (poll(fds, 2, timeout) < 0)
 			continue;
 		if (fds[1].revents) {
 			uint64_t n;
@@ -424,7 +429,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static void wake(struct probe *p)
+void probe_wake(struct probe *p)
 {
 	uint64_t one = 1;
 
@@ -472,7 +477,7 @@ void probe_stop(struct probe *p)
 	if (!p || !p->started)
 		return;
 	p->stopping = true;
-	wake(p);
+	probe_wake(p);
 	(void)pthread_join(p->thread, NULL);
 	p->started = false;
 }
@@ -495,7 +500,7 @@ void probe_kick(struct probe *p)
 	if (p->generation != 0)
 		return;
 	p->kicked = true;
-	wake(p);
+	probe_wake(p);
 }
 
 void probe_status(struct probe *p, struct probe_status *ret)

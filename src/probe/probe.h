@@ -40,6 +40,11 @@ struct probe_options {
 	int (*server_address)(void *arg, struct sockaddr_storage *ret);
 	/* A session of this generation begins (true) or has ended; must not block. */
 	void (*session)(void *arg, uint64_t generation, bool up);
+	/*
+	 * What is to be done from time to time during a session, on the probe's thread: returns the
+	 * milliseconds until the next time, -1 for not before probe_wake().
+	 */
+	int (*housekeep)(void *arg);
 	void *arg;
 };
 
@@ -76,6 +81,9 @@ struct probe *probe_free(struct probe *p);
 
 /* Probe again now, unless there is a session. */
 void probe_kick(struct probe *p);
+
+/* Lets housekeep() be called soon. */
+void probe_wake(struct probe *p);
 
 void probe_status(struct probe *p, struct probe_status *ret);
 
