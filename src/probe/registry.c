@@ -60,6 +60,23 @@ uid_t registry_root_uid(void)
 	return registry_root_uid_of(map, (uid_t)overflow);
 }
 
+/* Whether every owner that this user namespace does not map looks like root. */
+static bool root_is_unmapped(void)
+{
+	char map[4096];
+
+	return read_small_file("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	       registry_root_uid_of(map, UINT32_MAX) == UINT32_MAX;
+}
+
+static bool is_mount_root(int fd)
+{
+	struct statx stx;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &stx) == 0 &&
+	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
 int registry_open(const char *path, struct registry_fault *fault)
 {
 	uid_t root = registry_root_uid();
@@ -85,6 +102,11 @@ int registry_open(const char *path, struct registry_fault *fault)
 	if (st.st_uid != root)
 		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
 			"%s: belongs to uid %u, must belong to root (uid %u here)", path, st.st_uid, root);
+	/* Then the owner says little, and who gave this namespace the mount is trusted instead. */
+	if (root_is_unmapped() && !is_mount_root(fd))
+		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
+			"%s: this user namespace does not show whose it is, so it must be a mount of its own",
+			path);
 	if ((st.st_mode & 022) != 0)
 		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
 			"%s: mode %04o lets others write, must be %04o", path, st.st_mode & 07777,
