@@ -278,7 +278,8 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	/* Beside local opens nothing may be kept for resending: it could overwrite newer data. */
 	q->w->call.args.io.stable = registered ? NFS_FILE_SYNC : NFS_UNSTABLE;
 	write_log_started(&q->r.inode->writes);
-	q->appends = f->append && f->path != OPEN_PATH_CACHED;
+	/* A page of a mapping has its place in the file, whatever the open's flags. */
+	q->appends = f->append && f->path != OPEN_PATH_CACHED && !fi->writepage;
 	if (q->appends)
 		queue_append(q);
 	else
