@@ -21,16 +21,19 @@ struct backing_map {
 int fuse_device_identify(int fd)
 {
 	struct statx stx;
+	int r;
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx) < 0)
 		return -errno;
 	if (!S_ISCHR(stx.stx_mode) || stx.stx_rdev_major != FUSE_MAJOR ||
 		stx.stx_rdev_minor != FUSE_MINOR)
 		return -ENOTTY;
-	/* -EPERM: no connection behind it, or one without passthrough. An id never given out: -ENOENT. */
-	if (fuse_device_backing_close(fd, INT32_MAX) == -EPERM)
-		return -EPERM;
-	return 0;
+	/*
+	 * An id never given out: -ENOENT from a mount's connection. -EPERM: no connection behind it, or
+	 * one without passthrough; -EBADF: an O_PATH descriptor.
+	 */
+	r = fuse_device_backing_close(fd, INT32_MAX);
+	return r == -ENOENT ? 0 : r < 0 ? r : -EPERM;
 }
 
 int fuse_device_backing_open(int fd, int backing)
