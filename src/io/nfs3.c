@@ -165,8 +165,10 @@ static void connected(struct rpc_context *rpc, int status, void *data, void *pri
 	if (c->state != LINK_CONNECTING)
 		return; /* libnfs repeats the callback when the context goes down */
 	if (status != RPC_STATUS_SUCCESS) {
+		/* Before the first connection it is the mount that fails, and says so. */
 		if (!c->said_down)
-			log_warning("NFS server %s port %u does not answer: %s; trying again", c->server,
+			log_message(c->ever_up ? LOG_WARNING : LOG_DEBUG,
+				"NFS server %s port %u does not answer: %s; trying again", c->server,
 				c->port, data ? (const char *)data : "connection refused or lost");
 		c->said_down = true;
 		c->broken = true;
