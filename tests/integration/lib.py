@@ -1,0 +1,234 @@
+"""What the integration tests written in Python share; the twin of lib.sh, with the same rules. A test starts with
+
+    import sys; sys.dont_write_bytecode = True
+    from lib import ...
+    in_testenv("--export=root_squash")
+
+and ends with finish(). It prints a line for each check, which tools/test counts, and goes on after a failure.
+"""
+import atexit
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+TEST_UID = 12345  # the ordinary user that tools/testenv's /etc/passwd has a name for
+LONG = os.environ.get("LOCALIOFS_LONG") == "1"
+os.environ.setdefault("LOCALIOFS_SEED", str(int.from_bytes(os.urandom(3), "big")))
+failures = 0
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def in_testenv(*options):
+    """Go on inside tools/testenv with these options."""
+    if os.environ.get("LOCALIOFS_IN_TESTENV"):
+        return
+    need_root()
+    os.environ["LOCALIOFS_IN_TESTENV"] = "1"
+    argv = [str(ROOT / "tools/testenv"), *options, "--", sys.executable, str(Path(sys.argv[0]).resolve()), *sys.argv[1:]]
+    os.execv(argv[0], argv)
+
+
+def need_root():
+    if os.geteuid() != 0:
+        skip_all("needs root")
+    if not os.path.exists("/dev/fuse"):
+        skip_all("needs /dev/fuse")
+    release = os.uname().release
+    if tuple(map(int, release.split("-")[0].split(".")[:2])) < (6, 9):
+        skip_all(f"needs Linux 6.9 for FUSE passthrough, this is {release}")
+    cache = Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache")
+    if not (cache / "server/usr/bin/ganesha.nfsd").exists():
+        skip_all("needs NFS-Ganesha: run tools/deps")
+
+
+def say(line):
+    print(line, flush=True)
+
+
+def ok(sentence):
+    say(f"ok - {sentence}")
+
+
+def fail(sentence, detail=""):
+    global failures
+    failures += 1
+    say(f"not ok - {sentence}")
+    for line in str(detail).splitlines()[:40]:
+        say(f"  # {line}")
+
+
+def skip(sentence):
+    say(f"skip - {sentence}")
+
+
+def skip_all(sentence):
+    skip(sentence)
+    sys.exit(77)
+
+
+def finish():
+    sys.exit(1 if failures else 0)
+
+
+def true(sentence, condition, detail=""):
+    ok(sentence) if condition else fail(sentence, detail)
+    return bool(condition)
+
+
+def equal(sentence, expected, actual):
+    return true(sentence, expected == actual, f"expected: {shorten(expected)}\ngot:      {shorten(actual)}")
+
+
+def shorten(value):
+    text = repr(value)
+    return text if len(text) < 300 else f"{text[:200]}... ({len(text)} characters)"
+
+
+def raises(sentence, number, function, *args):
+    """The call fails with this errno (or one of a tuple)."""
+    wanted = number if isinstance(number, tuple) else (number,)
+    names = " or ".join(errno_name(n) for n in wanted)
+    try:
+        result = function(*args)
+    except OSError as error:
+        return true(sentence, error.errno in wanted, f"expected {names}, got {errno_name(error.errno)}")
+    return true(sentence, False, f"expected {names}, it returned {shorten(result)}")
+
+
+def errno_name(number):
+    import errno
+    return errno.errorcode.get(number, str(number))
+
+
+def wait_for(condition, seconds=15):
+    """Poll until it holds; False when it does not in time."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            if condition():
+                return True
+        except OSError:
+            pass
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+
+
+def eventually(sentence, condition, seconds=15):
+    return true(sentence, wait_for(condition, seconds), f"not within {seconds} s")
+
+
+def run(*argv, **more):
+    return subprocess.run(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+
+
+def must(*argv):
+    """A step that is no check: the test cannot go on without it."""
+    result = run(*argv)
+    if result.returncode != 0:
+        fail(f"{' '.join(map(str, argv))} works", result.stdout)
+        sys.exit(1)
+    return result.stdout
+
+
+class Controller:
+    """Runs commands from a process forked early. A child forked later would have copies of the test's descriptors,
+    and their close at exec is a FLUSH of files that the test wants to keep just as they are."""
+
+    def __init__(self):
+        self.socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.fork() == 0:
+            self.socket.close()
+            while command := other.recv(4096):
+                result = run(*command.decode().split())
+                other.send(f"{result.returncode} {result.stdout[-2000:]}".encode())
+            os._exit(0)
+        other.close()
+
+    def must(self, *argv):
+        self.socket.send(" ".join(argv).encode())
+        code, _, output = self.socket.recv(4096).decode().partition(" ")
+        if code != "0":
+            fail(f"{' '.join(argv)} works", output)
+            sys.exit(1)
+
+
+controller = None
+
+
+def start_controller():
+    global controller
+    controller = Controller()
+
+
+def testctl(part, action):
+    (controller.must if controller else must)("testctl", part, action)
+
+
+CONTROL_OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_SYNC | os.O_CLOEXEC
+CONTROL_GET_STATUS = 2 << 30 | 16000 << 16 | 0xF5 << 8 | 1  # include/localiofs/control.h
+
+
+def status(mnt=None):
+    """What `localioctl status --json` says, asked without a child process. Dotted keys work, too:
+    status()["opens.passthrough"]."""
+    answer = bytearray(16000)
+    fd = os.open(mnt or os.environ["LOCALIOFS_MNT"], CONTROL_OPEN_FLAGS)
+    try:
+        fcntl.ioctl(fd, CONTROL_GET_STATUS, answer)
+    finally:
+        os.close(fd)
+    flat = {}
+
+    def walk(prefix, node):
+        for key, value in node.items():
+            flat[prefix + key] = value
+            if isinstance(value, dict):
+                walk(prefix + key + ".", value)
+    walk("", json.loads(bytes(answer).split(b"\0")[0]))
+    return flat
+
+
+def wait_state(state, mnt=None, seconds=30):
+    if not wait_for(lambda: status(mnt)["state"] == state, seconds):
+        now = status(mnt)
+        fail(f"the mount becomes {state}", f"{now['state']} ({now['reason']}: {now['detail']})")
+        sys.exit(1)
+
+
+def mount(where, options=None, spec=None):
+    where = Path(where)
+    where.mkdir(exist_ok=True)
+    must("mount", "-t", "localiofs", "-o", options or os.environ["LOCALIOFS_OPTS"],
+         spec or os.environ["LOCALIOFS_SPEC"], where)
+    return where
+
+
+def become(uid, gid, groups=()):
+    """In a child process: be someone else, without capabilities unless uid is 0."""
+    os.setgroups(groups)
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
+def scratch():
+    path = Path(tempfile.mkdtemp(prefix="localiofs-test."))
+    path.chmod(0o711)
+    owner = os.getpid()
+    atexit.register(lambda: shutil.rmtree(path, ignore_errors=True) if os.getpid() == owner else None)
+    return path
+
+
+def environment_paths():
+    return Path(os.environ.get("LOCALIOFS_MNT", "/nonexistent")), Path(os.environ["LOCALIOFS_BACKING"])

@@ -1,0 +1,342 @@
+"""The wire formats, written down a second time for tests that do not play by the rules: ONC RPC, NFSv3 MOUNT and
+LOOKUP, the broker protocol (include/localiofs/broker_protocol.h), nonces (nonce_record.h), and raw FUSE."""
+import ctypes
+import errno
+import fcntl
+import os
+import select
+import socket
+import stat
+import struct
+import subprocess
+import threading
+import uuid
+from pathlib import Path
+
+from lib import libc
+
+REGISTRY = Path("/dev/shm/localiofs")
+PROBE_PORT = 20122
+NFS_PORT = 2049
+MOUNT_PORT = 20048
+UUID_IS_LOCAL = 1
+
+
+# ---- ONC RPC ----
+
+def opaque(data):
+    return struct.pack(">I", len(data)) + data + b"\0" * (-len(data) % 4)
+
+
+def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0.1", source_port=None, connection=None):
+    """One call; the results, or OSError(EPROTO) when it is not accepted with success."""
+    credential = struct.pack(">I", 0) + opaque(b"test") + struct.pack(">III", uid, gid, 0)
+    call = struct.pack(">IIIIII", 7, 0, 2, program, version, procedure) + struct.pack(">I", 1) + opaque(credential) + \
+        struct.pack(">II", 0, 0) + args
+    s = connection or connect(host, port, source_port)
+    try:
+        s.sendall(struct.pack(">I", 1 << 31 | len(call)) + call)
+        size = struct.unpack(">I", receive(s, 4))[0] & 0x7fffffff
+        reply = receive(s, size)
+    finally:
+        if connection is None:
+            s.close()
+    xid, kind, accepted, _, length = struct.unpack(">IIIII", reply[:20])
+    result = struct.unpack(">I", reply[20 + length:24 + length])[0]
+    if (xid, kind, accepted, result) != (7, 1, 0, 0):
+        raise OSError(errno.EPROTO, f"RPC: {(xid, kind, accepted, result)}")
+    return reply[24 + length:]
+
+
+def connect(host, port, source_port=None):
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    s.settimeout(10)
+    if source_port:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("", source_port))
+    s.connect((host, port))
+    return s
+
+
+def receive(s, size):
+    data = b""
+    while len(data) < size:
+        more = s.recv(size - len(data))
+        if not more:
+            raise ConnectionResetError(errno.ECONNRESET, "closed")
+        data += more
+    return data
+
+
+def nfs_root(path, host="127.0.0.1"):
+    """The handle that MOUNT gives."""
+    result = rpc(MOUNT_PORT, 100005, 3, 1, opaque(os.fsencode(path)), host=host)
+    if struct.unpack(">I", result[:4])[0] != 0:
+        raise OSError(errno.EACCES, "MNT")
+    length = struct.unpack(">I", result[4:8])[0]
+    return result[8:8 + length]
+
+
+def nfs_lookup(directory, name, host="127.0.0.1"):
+    result = rpc(NFS_PORT, 100003, 3, 3, opaque(directory) + opaque(os.fsencode(name)), host=host)
+    if struct.unpack(">I", result[:4])[0] != 0:
+        raise OSError(errno.ENOENT, "LOOKUP")
+    length = struct.unpack(">I", result[4:8])[0]
+    return result[8:8 + length]
+
+
+def ask_local(nonce, host="127.0.0.1", port=PROBE_PORT, source_port=None):
+    """UUID_IS_LOCAL, as a client asks it of the server's host."""
+    return rpc(port, 400122, 1, UUID_IS_LOCAL, nonce, host=host, source_port=source_port)
+
+
+# ---- nonces ----
+
+def boot_id():
+    return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text().strip()).bytes
+
+
+def nonce_record(nonce, boot=None, state=1, magic=b"LIOFSNCE", version=1):
+    return struct.pack("=8sII16s16sII72s", magic, version, state, nonce, boot or boot_id(), os.getpid(), os.geteuid(),
+                       b"test")
+
+
+def nonce_path(nonce, registry=REGISTRY):
+    return registry / "nonces" / str(uuid.UUID(bytes=nonce))
+
+
+def write_nonce(nonce=None, record=None, registry=REGISTRY):
+    nonce = nonce or uuid.uuid4().bytes
+    path = nonce_path(nonce, registry)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    os.write(fd, record if record is not None else nonce_record(nonce))
+    os.close(fd)
+    return nonce
+
+
+# ---- the broker ----
+
+ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
+REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
+WANT_ID, CREATED = 1, 2
+REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED = 26, 24, 13
+
+
+class Closed(Exception):
+    """The sidecar has ended the session."""
+
+
+class Broker:
+    """A client's connection. Nothing is checked here: the test says what goes out."""
+
+    def __init__(self, registry=REGISTRY):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(20)
+        self.socket.connect(str(registry / "broker.sock"))
+        self.registry = registry
+        self.events = []
+        self.next_id = 1
+
+    def close(self):
+        self.socket.close()
+
+    def send(self, kind, body=b"", fds=(), length=None, request_id=None):
+        if request_id is None:
+            request_id = self.next_id
+            self.next_id += 1
+        packet = struct.pack("=IIQ", kind, 16 + len(body) if length is None else length, request_id) + body
+        self.send_raw(packet, fds)
+
+    def send_raw(self, packet, fds=()):
+        try:
+            if fds:
+                socket.send_fds(self.socket, [packet], list(fds))
+            else:
+                self.socket.send(packet)
+        except (BrokenPipeError, ConnectionResetError):
+            raise Closed from None
+
+    def receive(self):
+        """(type, body) of the next packet."""
+        try:
+            packet = self.socket.recv(4096)
+        except ConnectionResetError:
+            raise Closed from None
+        if not packet:
+            raise Closed
+        kind, _, _ = struct.unpack("=IIQ", packet[:16])
+        return kind, packet[16:]
+
+    def call(self, kind, body=b"", fds=()):
+        """The body of the reply; what comes unasked meanwhile is kept."""
+        self.send(kind, body, fds)
+        while True:
+            got, answer = self.receive()
+            if got == kind | REPLY:
+                return answer
+            self.events.append((got, answer))
+
+    def quiet(self, seconds):
+        """True when nothing comes for this long."""
+        return not select.select([self.socket], [], [], seconds)[0]
+
+    def ended(self, seconds=5):
+        """True when the sidecar ends the session within this time, whatever it says before."""
+        self.socket.settimeout(seconds)
+        try:
+            while True:
+                self.events.append(self.receive())
+        except Closed:
+            return True
+        except TimeoutError:
+            return False
+        finally:
+            self.socket.settimeout(20)
+
+    def announce(self, nonce):
+        return struct.unpack("=iI", self.call(ANNOUNCE, struct.pack("=II", 1, 0) + nonce))
+
+    def match(self, **how):
+        """The honest way to MATCHED; the peer that the sidecar saw."""
+        self.nonce = write_nonce(registry=self.registry)
+        error, reason = self.announce(self.nonce)
+        if error:
+            raise OSError(-error, f"ANNOUNCE: reason {reason}")
+        ask_local(self.nonce, **how)
+        kind, body = self.receive()
+        if kind != MATCHED:
+            raise OSError(errno.EPROTO, f"{kind:#x} came instead of MATCHED")
+        return body[:56].split(b"\0")[0].decode()
+
+    def hello(self, root, fuse_fd):
+        answer = self.call(HELLO, struct.pack("=I", 1) + broker_fh(root), [fuse_fd])
+        return struct.unpack("=iI", answer[:8])
+
+    def open(self, handle, uid=0, gid=0, groups=(), flags=WANT_ID):
+        return Grant(self.call(OPEN, open_body(handle, uid, gid, groups, flags)))
+
+    def release(self, backing_id):
+        return struct.unpack("=iI", self.call(RELEASE, struct.pack("=iI", backing_id, 0)))[0]
+
+    def commit(self, backing_id):
+        return struct.unpack("=iI", self.call(COMMIT, struct.pack("=iI", backing_id, 0)))[0]
+
+    def ping(self):
+        return struct.unpack("=iI", self.call(PING))[0]
+
+
+class Grant:
+    def __init__(self, body):
+        self.error, self.reason, self.access, self.id, self.writable = struct.unpack("=iIIiI", body[:20])
+
+    def kind(self):
+        return "none" if self.id <= 0 else "writable" if self.writable else "read-only"
+
+    def __repr__(self):
+        return f"error {self.error}, reason {self.reason}, access {self.access:#x}, id {self.id} ({self.kind()})"
+
+
+def broker_fh(handle, length=None):
+    return struct.pack("=I128s", len(handle) if length is None else length, handle)
+
+
+def open_body(handle, uid=0, gid=0, groups=(), flags=WANT_ID, ngroups=None, fh_length=None):
+    return broker_fh(handle, fh_length) + struct.pack("=III16I", uid, gid, len(groups) if ngroups is None else ngroups,
+                                                      *(list(groups) + [0] * (16 - len(groups)))) + struct.pack("=I", flags)
+
+
+# ---- raw FUSE: a daemon that answers what the test wants ----
+
+FOPEN_DIRECT_IO, FOPEN_PASSTHROUGH = 1, 1 << 7
+(LOOKUP, FORGET, GETATTR, SETATTR) = (1, 2, 3, 4)
+(FUSE_OPEN, FUSE_READ, FUSE_WRITE, STATFS, FUSE_RELEASE) = (14, 15, 16, 17, 18)
+(FLUSH, INIT, OPENDIR, READDIR, RELEASEDIR, INTERRUPT, DESTROY, BATCH_FORGET) = (25, 26, 27, 28, 29, 36, 38, 42)
+
+
+class RawFuse:
+    """A mount with the regular files that lookup() is asked for, each answered as open_with says."""
+
+    def __init__(self, directory):
+        self.directory = Path(directory)
+        self.directory.mkdir(exist_ok=True)
+        self.fd = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+        options = f"fd={self.fd},rootmode=40000,user_id=0,group_id=0,allow_other"
+        if libc.mount(b"hostile", os.fsencode(self.directory), b"fuse", 0, options.encode()) < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), str(directory))
+        self.open_with = {}   # name: (open_flags, backing_id) or an errno
+        self.opened = {}      # name: flags of each OPEN that came
+        self.names = {}
+        self.silent = False   # answers nothing any more
+        self.attr_uid, self.attr_mode = 0, 0o666
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
+
+    def serve(self):
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        while True:
+            poll.poll()
+            if self.silent:
+                return
+            try:
+                request = os.read(self.fd, 1 << 20)
+            except OSError as error:
+                if error.errno in (errno.EINTR, errno.EAGAIN, errno.ENOENT):
+                    continue
+                return
+            self.answer(*struct.unpack("=IIQQ", request[:24]), request[40:])
+
+    def reply(self, unique, body=b"", error=0):
+        try:
+            os.write(self.fd, struct.pack("=IiQ", 16 + len(body), -error, unique) + body)
+        except OSError:
+            pass
+
+    def attributes(self, node):
+        mode = stat.S_IFDIR | 0o777 if node == 1 else stat.S_IFREG | self.attr_mode
+        return struct.pack("=6Q10I", node, 4096, 8, 0, 0, 0, 0, 0, 0, mode, 1, self.attr_uid, 0, 0, 4096, 0)
+
+    def answer(self, _, opcode, unique, node, body):
+        if opcode == INIT:
+            major, minor, readahead, flags = struct.unpack("=IIII", body[:16])
+            self.reply(unique, struct.pack("=IIIIHHIIHHIIHH20x", 7, min(minor, 45), readahead, 1 << 30, 12, 9, 1 << 17, 1,
+                                           0, 0, 1 << 5, 1, 0, 0))  # FUSE_INIT_EXT, FUSE_PASSTHROUGH, stack depth 1
+        elif opcode == LOOKUP:
+            name = body.split(b"\0")[0].decode()
+            if name not in self.open_with:
+                self.reply(unique, error=errno.ENOENT)
+                return
+            node = next((n for n, known in self.names.items() if known == name), len(self.names) + 2)
+            self.names[node] = name
+            self.reply(unique, struct.pack("=QQQQII", node, 1, 0, 0, 0, 0) + self.attributes(node))
+        elif opcode in (GETATTR, SETATTR):
+            self.reply(unique, struct.pack("=QII", 0, 0, 0) + self.attributes(node))
+        elif opcode == FUSE_OPEN:
+            name = self.names[node]
+            self.opened.setdefault(name, []).append(struct.unpack("=I", body[:4])[0])
+            how = self.open_with[name]
+            if isinstance(how, int):
+                self.reply(unique, error=how)
+            else:
+                self.reply(unique, struct.pack("=QIi", 1, *how))
+        elif opcode == OPENDIR:
+            self.reply(unique, struct.pack("=QIi", 1, 0, 0))
+        elif opcode in (FORGET, BATCH_FORGET, INTERRUPT):
+            pass
+        elif opcode in (FUSE_RELEASE, RELEASEDIR, FLUSH, READDIR, DESTROY):
+            self.reply(unique)
+        else:
+            self.reply(unique, error=errno.ENOSYS)
+
+    def path(self, name, open_flags=0, backing_id=0):
+        self.open_with[name] = (open_flags, backing_id)
+        return self.directory / name
+
+    def die(self):
+        """The daemon is gone; its mount stays."""
+        self.silent = True
+        os.close(self.fd)
+
+    def unmount(self):
+        subprocess.run(["umount", "-l", self.directory], check=True)
