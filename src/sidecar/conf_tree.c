@@ -2,7 +2,6 @@
 #include "sidecar/conf_tree.h"
 
 #include <ctype.h>
-#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +102,7 @@ static int take_quoted(struct lexer *l, char **ret)
 	unsigned line = l->line;
 	char quote = *l->p++, *text, *out;
 
-	text = out = malloc(strlen(l->p) + 1);
+	text = out = calloc(1, strlen(l->p) + 1);
 	if (text == NULL)
 		return -ENOMEM;
 	while (*l->p != quote) {
@@ -186,10 +185,19 @@ static int parse_block(struct lexer *l, unsigned depth, struct conf_node *node)
 	return 0;
 }
 
+/* A path relative to the file that names it; NULL without memory. */
+static char *relative_to(const char *file, const char *path)
+{
+	const char *slash = path[0] == '/' ? NULL : strrchr(file, '/');
+	char *full;
+
+	return asprintf(&full, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, path) < 0 ? NULL : full;
+}
+
 /* %include PATH: relative to the file that says so. */
 static int parse_directive(struct lexer *l, struct conf_node ***tail)
 {
-	_cleanup_free_ char *word = take_word(l), *path = NULL, *full = NULL, *here = NULL;
+	_cleanup_free_ char *word = take_word(l), *path = NULL, *full = NULL;
 	unsigned line = l->line;
 	int r;
 
@@ -201,10 +209,8 @@ static int parse_directive(struct lexer *l, struct conf_node ***tail)
 		return r;
 	if (l->includes >= MAX_DEPTH)
 		return fail(l, line, "%%include is nested more than %d deep", MAX_DEPTH);
-	here = strdup(l->file);
-	if (here == NULL ||
-		asprintf(&full, "%s%s%s", path[0] == '/' ? "" : dirname(here),
-			path[0] == '/' ? "" : "/", path) < 0)
+	full = relative_to(l->file, path);
+	if (full == NULL)
 		return -ENOMEM;
 	r = load(full, l->includes + 1, tail, l->error);
 	if (r < 0 && r != -EBADMSG)
