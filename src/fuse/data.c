@@ -80,11 +80,7 @@ static void op_read(
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	q->r.fs = fs;
-	q->r.req = req;
-	q->r.inode = inode_ref(fs_inode(fs, ino));
-	q->r.call.fh = q->r.inode->fh;
-	q->r.call.cred = file_of(fi)->cred;
+	request_init_open(&q->r, req, ino, &file_of(fi)->cred);
 	q->offset = (uint64_t)offset;
 	q->size = size;
 	send_read(q);
@@ -260,11 +256,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	q->r.fs = fs;
-	q->r.req = req;
-	q->r.inode = inode_ref(fs_inode(fs, ino));
-	q->r.call.fh = q->r.inode->fh;
-	q->r.call.cred = f->cred;
+	request_init_open(&q->r, req, ino, &f->cred);
 	q->offset = (uint64_t)offset;
 	q->size = size;
 	q->w->owner = q;
@@ -343,20 +335,16 @@ static void sync_log_done(struct commit_wait *wait, int error)
 
 static void make_stable(fuse_req_t req, fuse_ino_t ino, const struct file *f)
 {
-	struct fs *fs = fuse_req_userdata(req);
 	struct sync_request *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	s->r.fs = fs;
-	s->r.req = req;
-	s->r.inode = inode_ref(fs_inode(fs, ino));
-	s->r.call.fh = s->r.inode->fh;
-	s->r.call.cred = f->cred;
+	request_init_open(&s->r, req, ino, &f->cred);
 	s->wait.done = sync_log_done;
-	write_log_commit(&s->r.inode->writes, fs->transport, &s->r.inode->fh, &s->r.call.cred, &s->wait);
+	write_log_commit(&s->r.inode->writes, s->r.fs->transport, &s->r.inode->fh, &s->r.call.cred,
+		&s->wait);
 }
 
 /* close(2): NFS's promise is that what was written is stable then. A reader has written nothing. */

@@ -271,7 +271,6 @@ static void ask_for_batch(struct readdir_request *q)
 {
 	struct nfs_call *call = &q->r.call;
 
-	call->cred = q->dir->cred;
 	call->args.dir.cookie = q->offset;
 	call->args.dir.count = REPLY_BYTES;
 	if (q->offset != 0)
@@ -290,8 +289,7 @@ static void read_directory(
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	if (request_init(&q->r, req, ino, NULL, NULL) < 0)
-		return;
+	request_init_open(&q->r, req, ino, &d->cred);
 	q->dir = d;
 	q->size = size;
 	q->offset = (uint64_t)offset;

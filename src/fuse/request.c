@@ -27,12 +27,24 @@ void request_cred(struct fs *fs, fuse_req_t req, struct nfs_cred *ret)
 		ret->groups[ret->ngroups++] = groups[i];
 }
 
-int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)
 {
 	r->fs = fuse_req_userdata(req);
 	r->req = req;
 	r->inode = inode_ref(fs_inode(r->fs, ino));
 	r->call.fh = r->inode->fh;
+}
+
+void request_init_open(
+	struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred)
+{
+	set_inode(r, req, ino);
+	r->call.cred = *cred;
+}
+
+int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+{
+	set_inode(r, req, ino);
 	r->name = name ? strdup(name) : NULL;
 	r->name2 = name2 ? strdup(name2) : NULL;
 	if ((name && !r->name) || (name2 && !r->name2)) {

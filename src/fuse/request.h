@@ -26,6 +26,10 @@ struct request {
  */
 int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
 
+/* The same without names, with an open file's credential in place of the caller's; cannot fail. */
+void request_init_open(
+	struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred);
+
 /* calloc() of a plain request and request_init(); NULL after answering. */
 struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
 
