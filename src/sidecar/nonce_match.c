@@ -10,18 +10,8 @@
 #include <uuid/uuid.h>
 
 #include "localiofs/nonce_record.h"
+#include "probe/nonce.h"
 #include "util.h"
-
-static int read_boot_id(uint8_t ret[16])
-{
-	char text[64];
-	ssize_t n = read_small_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
-
-	if (n < 0)
-		return (int)n;
-	text[strcspn(text, "\n")] = '\0';
-	return uuid_parse(text, ret) < 0 ? -EBADMSG : 0;
-}
 
 static int open_nonce(int nonces, const char *name)
 {
@@ -68,7 +58,7 @@ static int check_record(int fd, const uint8_t uuid[16])
 	if (n != sizeof(rec) || memcmp(rec.magic, NONCE_MAGIC, sizeof(rec.magic)) != 0 ||
 		rec.version != NONCE_VERSION || memcmp(rec.uuid, uuid, sizeof(rec.uuid)) != 0)
 		return -EBADMSG;
-	r = read_boot_id(boot_id);
+	r = boot_id_read(boot_id);
 	if (r < 0)
 		return r;
 	if (rec.state != NONCE_ANNOUNCED || memcmp(rec.boot_id, boot_id, sizeof(boot_id)) != 0)
