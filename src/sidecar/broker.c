@@ -15,6 +15,18 @@
 
 #define STACK_SIZE   (256 * 1024)
 #define STOP_WAIT_MS 2000
+#define HALVE_IDS_MS 3600000
+
+/*
+ * The ids that a uid's sessions have registered and not given back. Ids outlive their session; a mount
+ * that ends takes its own along and tells nobody, so half of the count is forgotten every hour.
+ */
+struct uid_ids {
+	struct list node;
+	uid_t uid;
+	unsigned ids;
+	uint64_t halved_ms;
+};
 
 static void wake(int event_fd)
 {
@@ -49,6 +61,7 @@ int broker_start(struct broker *b, struct export_store *exports, int registry, i
 		.listener = -1,
 		.reap_fd = -1};
 	list_init(&b->sessions);
+	list_init(&b->uids);
 	registry_socket_address(registry, &address);
 	r = remove_stale(registry, &address);
 	if (r < 0)
@@ -57,8 +70,11 @@ int broker_start(struct broker *b, struct export_store *exports, int registry, i
 	b->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (b->reap_fd < 0 || b->listener < 0)
 		return -errno;
-	if (bind(b->listener, (const struct sockaddr *)&address, sizeof(address)) < 0)
-		return -errno;
+	if (bind(b->listener, (const struct sockaddr *)&address, sizeof(address)) < 0) {
+		r = -errno;
+		b->listener = close_fd(b->listener); /* then the name is not ours to remove */
+		return r;
+	}
 	/* Everyone may connect: the session is worth what its nonce and its peer are. */
 	if (fchmodat(registry, BROKER_SOCKET_NAME, 0666, 0) < 0 || listen(b->listener, 64) < 0)
 		return -errno;
@@ -70,13 +86,21 @@ bool broker_full(const struct broker *b)
 	return b->nsessions >= BROKER_MAX_SESSIONS;
 }
 
-static unsigned count_of_uid(const struct broker *b, uid_t uid)
+/* Half of the places are root's alone, since another user may own many uids. */
+static bool over_limit(const struct broker *b, uid_t uid)
 {
-	unsigned n = 0;
+	unsigned same = 0, unmatched = 0, users = 0;
 
 	LIST_FOREACH(pos, &b->sessions)
-		n += CONTAINER_OF(pos, struct session, node)->uid == uid;
-	return n;
+	{
+		const struct session *s = CONTAINER_OF(pos, struct session, node);
+
+		same += s->uid == uid;
+		unmatched += s->uid == uid && !s->matched;
+		users += s->uid != 0;
+	}
+	return same >= BROKER_MAX_SESSIONS_PER_UID || unmatched >= BROKER_MAX_UNMATCHED_PER_UID ||
+		(uid != 0 && users >= BROKER_MAX_SESSIONS - BROKER_MAX_SESSIONS_PER_UID);
 }
 
 static int start_thread(struct session *s)
@@ -98,7 +122,7 @@ static void add_session(struct broker *b, struct session *s)
 
 	{
 		LOCKED(&b->lock);
-		s->refused = count_of_uid(b, s->uid) >= BROKER_MAX_SESSIONS_PER_UID;
+		s->refused = over_limit(b, s->uid);
 		list_append(&b->sessions, &s->node);
 		b->nsessions++;
 	}
@@ -209,6 +233,11 @@ void broker_stop(struct broker *b)
 	}
 	if (b->nsessions > 0)
 		log_warning("%u sessions did not end in time", b->nsessions);
+	LIST_FOREACH(pos, &b->uids)
+	{
+		if (b->nsessions == 0)
+			free(CONTAINER_OF(pos, struct uid_ids, node));
+	}
 }
 
 static struct session *find_nonce(struct broker *b, const uint8_t nonce[16])
@@ -231,6 +260,62 @@ int broker_announce(struct session *s, const uint8_t nonce[16])
 	memcpy(s->nonce, nonce, sizeof(s->nonce));
 	s->announced = true;
 	return 0;
+}
+
+bool broker_expects(struct broker *b, const uint8_t uuid[16])
+{
+	const struct session *s;
+
+	LOCKED(&b->lock);
+	s = find_nonce(b, uuid);
+	return s != NULL && !s->matched;
+}
+
+static struct uid_ids *ids_of(struct broker *b, uid_t uid)
+{
+	struct uid_ids *u;
+
+	LIST_FOREACH(pos, &b->uids)
+	{
+		u = CONTAINER_OF(pos, struct uid_ids, node);
+		if (u->uid == uid)
+			return u;
+	}
+	u = calloc(1, sizeof(*u));
+	if (u == NULL)
+		return NULL;
+	u->uid = uid;
+	u->halved_ms = now_ms();
+	list_append(&b->uids, &u->node);
+	return u;
+}
+
+int broker_take_id(struct session *s)
+{
+	struct uid_ids *u;
+
+	LOCKED(&s->broker->lock);
+	u = ids_of(s->broker, s->uid);
+	if (u == NULL)
+		return -ENOMEM;
+	for (; u->ids > 0 && now_ms() - u->halved_ms >= HALVE_IDS_MS; u->halved_ms += HALVE_IDS_MS)
+		u->ids /= 2;
+	if (u->ids == 0)
+		u->halved_ms = now_ms();
+	if (u->ids >= BROKER_MAX_IDS_PER_UID)
+		return -EUSERS;
+	u->ids++;
+	return 0;
+}
+
+void broker_give_id(struct session *s)
+{
+	struct uid_ids *u;
+
+	LOCKED(&s->broker->lock);
+	u = ids_of(s->broker, s->uid);
+	if (u != NULL && u->ids > 0)
+		u->ids--;
 }
 
 bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port)

@@ -19,10 +19,13 @@
 
 #define BROKER_MAX_SESSIONS         256
 #define BROKER_MAX_SESSIONS_PER_UID 128
+#define BROKER_MAX_UNMATCHED_PER_UID 32
+#define BROKER_MAX_IDS_PER_UID      65536
 
 struct broker {
 	pthread_mutex_t lock;
 	struct list sessions;
+	struct list uids; /* what each has registered */
 	unsigned nsessions;
 	struct export_store *exports;
 	int registry; /* O_PATH of the registry directory; the caller's */
@@ -69,6 +72,13 @@ void broker_exports_changed(struct broker *b);
 int broker_announce(struct session *s, const uint8_t nonce[16]);
 /* A session's thread: whether UUID_IS_LOCAL came, and from whom. */
 bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port);
+
+/* A session's thread, around each id: 0, or -EUSERS when its uid has too many registered. */
+int broker_take_id(struct session *s);
+void broker_give_id(struct session *s);
+
+/* The RPC thread: whether a session waits for this nonce; cheap, before anything else is done. */
+bool broker_expects(struct broker *b, const uint8_t uuid[16]);
 
 /*
  * The RPC thread: UUID_IS_LOCAL came from peer. Finds who announced it, uses the nonce file up and

@@ -82,12 +82,13 @@ static int try_acl_entry(struct trial *t, acl_entry_t entry)
 
 static int try_acl(struct trial *t)
 {
-	char path[32];
+	char path[48];
 	acl_entry_t entry;
 	acl_t acl;
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", t->fd);
+	/* Not /proc/self: that is the main thread's descriptor table. */
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", t->fd);
 	if (acl_extended_file(path) <= 0)
 		return 0; /* none, or a filesystem without */
 	acl = acl_get_file(path, ACL_TYPE_ACCESS);

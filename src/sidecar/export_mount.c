@@ -2,11 +2,13 @@
 #include "sidecar/export_mount.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 
 #include "util.h"
@@ -18,10 +20,21 @@ struct fs_uuid {
 };
 #define GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
 
-static int stat_directory(int fd, const char *path, struct statx *ret)
+/*
+ * No symlink anywhere in it: the server looked the path up once, the sidecar does so again and again,
+ * and who may write to a directory above must not lead it to another filesystem.
+ */
+static int open_directory(const char *path, uint64_t flags)
 {
-	if (statx(fd, path, path[0] == '\0' ? AT_EMPTY_PATH : AT_NO_AUTOMOUNT,
-		    STATX_TYPE | STATX_INO | STATX_MNT_ID, ret) < 0)
+	struct open_how how = {.flags = flags | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int stat_directory(int fd, struct statx *ret)
+{
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_MNT_ID, ret) < 0)
 		return -errno;
 	if (!S_ISDIR(ret->stx_mode))
 		return -ENOTDIR;
@@ -64,8 +77,9 @@ int export_mount_open(uint16_t export_id, const char *path, struct export_mount 
 		return -ENOMEM;
 	*m = (struct export_mount){.refs = 1, .export_id = export_id, .root = -1, .clone = -1};
 	/* Not O_PATH: open_by_handle_at() takes none. */
-	m->root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = m->root < 0 ? -errno : stat_directory(m->root, "", &stx);
+	r = m->root = open_directory(path, O_RDONLY);
+	if (r >= 0)
+		r = stat_directory(m->root, &stx);
 	if (r >= 0 && fstatfs(m->root, &fs) < 0)
 		r = -errno;
 	if (r >= 0)
@@ -102,8 +116,9 @@ struct export_mount *export_mount_unref(struct export_mount *m)
 
 int export_mount_check(const struct export_mount *m, const char *path)
 {
+	_cleanup_close_ int fd = open_directory(path, O_PATH);
 	struct statx stx;
-	int r = stat_directory(AT_FDCWD, path, &stx);
+	int r = fd < 0 ? fd : stat_directory(fd, &stx);
 
 	if (r < 0)
 		return r;

@@ -59,20 +59,18 @@ void exports_watch_done(struct exports_watch *w)
 bool exports_watch_event(struct exports_watch *w)
 {
 	_Alignas(struct inotify_event) char buf[4096];
-	_cleanup_free_ char *copy = strdup(w->config);
-	const char *name = copy != NULL ? basename(copy) : "";
-	bool ours = false;
+	bool changed = false;
 	ssize_t n;
 
 	while ((n = read(w->inotify_fd, buf, sizeof(buf))) > 0)
 		for (char *p = buf; p < buf + n;) {
 			const struct inotify_event *e = (const void *)p;
 
-			ours = ours || (e->len > 0 && strcmp(e->name, name) == 0) ||
-				(e->mask & IN_Q_OVERFLOW) != 0;
+			/* An included file, or a link on the way, may have any name. */
+			changed = true;
 			p += sizeof(*e) + e->len;
 		}
-	return ours;
+	return changed;
 }
 
 /* What of a set of permissions is said there. */

@@ -86,7 +86,9 @@ static int add_listener(
 	struct listeners *l = arg;
 	struct nfs_listener *new = &l->list[l->count];
 
-	if (ntohs(msg->id.idiag_sport) != l->port || l->count == NFS_SERVER_MAX_LISTENERS)
+	/* The server is root's; anybody may take its port while it is away, and many with it. */
+	if (ntohs(msg->id.idiag_sport) != l->port || msg->idiag_uid != 0 ||
+		l->count == NFS_SERVER_MAX_LISTENERS)
 		return 0;
 	*new = (struct nfs_listener){.ipv4 = msg->idiag_family == AF_INET};
 	if (!new->ipv4)
@@ -154,7 +156,11 @@ bool nfs_server_serving(uint16_t port)
 
 	LOCKED(&lock);
 	if (asked_port != port || now_ms() - asked_ms >= SERVING_FOR_MS) {
-		serving = nfs_server_listeners(port, list) > 0;
+		int n = nfs_server_listeners(port, list);
+
+		if (n < 0)
+			return false; /* the asker's trouble, not the server's: nothing to remember */
+		serving = n > 0;
 		asked_port = port;
 		asked_ms = now_ms();
 	}

@@ -32,7 +32,7 @@ int packet_check(const struct packet *p, size_t size, int fds)
 	}
 }
 
-int packet_receive(int socket, struct packet *ret)
+int packet_receive(int socket, bool with_fd, struct packet *ret)
 {
 	union {
 		struct cmsghdr align;
@@ -41,8 +41,9 @@ int packet_receive(int socket, struct packet *ret)
 	struct iovec iov = {.iov_base = ret, .iov_len = BROKER_MAX_MESSAGE};
 	struct msghdr msg = {.msg_iov = &iov,
 		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control)};
+		/* Without room the kernel drops what came, and calls no flush() as our close() would. */
+		.msg_control = with_fd ? &control : NULL,
+		.msg_controllen = with_fd ? sizeof(control) : 0};
 	int fds[MAX_FDS], nfds = 0, r;
 	ssize_t n;
 

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include <stddef.h>
 
 #include "localiofs/broker_protocol.h"
@@ -28,8 +30,11 @@ _Static_assert(sizeof(struct packet) >= BROKER_MAX_MESSAGE, "the largest message
 /* A request of a client, size bytes of it: known type, right length, lengths inside in range. */
 int packet_check(const struct packet *p, size_t size, int fds);
 
-/* 0 with *ret filled; -ECONNRESET when the peer is gone, -EPROTO (nothing is left open then). */
-int packet_receive(int socket, struct packet *ret);
+/*
+ * 0 with *ret filled; -ECONNRESET when the peer is gone, -EPROTO (nothing is left open then). A
+ * descriptor is taken only with_fd: closing a hostile one can hang, so it must not get that far.
+ */
+int packet_receive(int socket, bool with_fd, struct packet *ret);
 
 /* The body's size is the type's. A peer that does not take it within the socket's timeout: -EAGAIN. */
 int packet_send(int socket, uint32_t type, uint64_t id, const void *body);

@@ -14,7 +14,7 @@
 
 #define MAX_CONNECTIONS 64
 #define MAX_OF_ADDRESS  8
-#define IDLE_MS         10000
+#define LIFETIME_MS     10000 /* of a connection: a probe is one call */
 #define FOLLOW_MS       1000 /* how often the NFS server's listeners are looked at */
 
 struct listener {
@@ -26,7 +26,7 @@ struct connection {
 	int fd; /* -1: the place is free */
 	struct ip_address peer;
 	uint16_t port;
-	uint64_t active_ms;
+	uint64_t accepted_ms;
 	size_t received;
 	uint8_t buf[ONCRPC_MAX_RECORD];
 };
@@ -159,7 +159,7 @@ static void accept_one(struct rpc_server *s, int listener)
 	if (place == NULL || same >= MAX_OF_ADDRESS)
 		return;
 	*place = (struct connection){
-		.fd = steal_fd(&fd), .peer = peer, .port = port, .active_ms = now_ms()};
+		.fd = steal_fd(&fd), .peer = peer, .port = port, .accepted_ms = now_ms()};
 }
 
 /* What UUID_IS_LOCAL sets off. Nothing of it shows in the reply. */
@@ -170,6 +170,10 @@ static void on_uuid(struct rpc_server *s, const struct connection *c, const uint
 	int r;
 
 	ip_address_format_port(&c->peer, c->port, text);
+	if (!broker_expects(s->broker, uuid)) {
+		log_debug("probe from %s: nobody announced it", text);
+		return;
+	}
 	follow_server(s);
 	if (s->nlisteners == 0) {
 		log_debug("probe from %s: the NFS server is not serving", text);
@@ -241,23 +245,22 @@ static void on_readable(struct rpc_server *s, struct connection *c)
 		ssize_t size = oncrpc_record_size(c->buf, c->received, sizeof(c->buf));
 
 		if (size == 0)
-			return; /* idle time runs on: a call must come whole within it */
+			return;
 		if (size < 0 || on_record(s, c, (size_t)size) < 0) {
 			drop(c);
 			return;
 		}
 		c->received -= (size_t)size;
 		memmove(c->buf, c->buf + size, c->received);
-		c->active_ms = now_ms();
 	}
 }
 
-static void drop_idle(struct rpc_server *s)
+static void drop_old(struct rpc_server *s)
 {
 	uint64_t now = now_ms();
 
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
-		if (s->connections[i].fd >= 0 && now - s->connections[i].active_ms > IDLE_MS)
+		if (s->connections[i].fd >= 0 && now - s->connections[i].accepted_ms > LIFETIME_MS)
 			drop(&s->connections[i]);
 }
 
@@ -274,7 +277,7 @@ static void *run(void *arg)
 
 		if (now_ms() - followed_ms >= FOLLOW_MS) {
 			follow_server(s);
-			drop_idle(s);
+			drop_old(s);
 			followed_ms = now_ms();
 		}
 		nlisteners = s->nlisteners;

@@ -23,7 +23,8 @@
 
 #define MAX_IDS      16384
 #define MAX_MOUNTS   16 /* exports that one session uses at a time */
-#define SPARE_FDS    64 /* of RLIMIT_NOFILE, for all that is no backing file */
+/* of RLIMIT_NOFILE, for all that is no backing file */
+#define SPARE_FDS    (COMMIT_PENDING + COMMIT_WORKERS + 2 * MAX_MOUNTS + 64)
 #define ANNOUNCE_MS  10000
 #define MATCH_MS     (NONCE_LIFETIME_S * 1000)
 #define HELLO_MS     10000
@@ -234,9 +235,11 @@ static int on_hello(struct run *x, struct packet *p)
 
 static int on_open(struct run *x, const struct packet *p)
 {
+	bool place = (p->body.open.flags & BROKER_OPEN_WANT_ID) != 0 && x->ids.count < x->max_ids &&
+		broker_take_id(x->s) >= 0;
 	struct grant_context g = {.fuse_fd = x->fuse_fd,
 		.fsid_device = x->table->fsid_device,
-		.may_register = x->ids.count < x->max_ids};
+		.may_register = place};
 	struct broker_open_reply reply = {0};
 	const struct export_entry *e = NULL;
 	struct ganesha_handle handle;
@@ -261,6 +264,8 @@ static int on_open(struct run *x, const struct packet *p)
 		reply.writable = 0;
 		reply.reason = REASON_LIMIT;
 	}
+	if (place && reply.backing_id <= 0)
+		broker_give_id(x->s);
 	return packet_send(x->s->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply);
 }
 
@@ -269,6 +274,8 @@ static int on_release(struct run *x, const struct packet *p)
 	int32_t id = p->body.release.backing_id;
 	int r = fuse_device_backing_close(x->fuse_fd, id);
 
+	if (r >= 0)
+		broker_give_id(x->s);
 	(void)backing_table_remove(&x->ids, id); /* not there: an earlier session's */
 	return packet_send_status(
 		x->s->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
@@ -400,7 +407,7 @@ static int loop(struct run *x)
 		}
 		if (fds[0].revents == 0)
 			continue;
-		r = packet_receive(x->s->socket, &p);
+		r = packet_receive(x->s->socket, x->state == MATCHED, &p);
 		if (r == -EAGAIN)
 			continue;
 		if (r >= 0) {

@@ -112,7 +112,7 @@ static void hello_brings_its_descriptor(void **state)
 
 	p.body.hello.root.length = 32;
 	send_with_fds(&p, p.header.length, 1);
-	assert_int_equal(packet_receive(pair[1], &q), 0);
+	assert_int_equal(packet_receive(pair[1], true, &q), 0);
 	assert_true(q.fd >= 0);
 	assert_int_equal(fcntl(q.fd, F_GETFD), FD_CLOEXEC);
 	(void)close_fd(q.fd);
@@ -125,14 +125,14 @@ static void stray_descriptors_are_closed(void **state)
 
 	for (int n = 1; n <= 8; n++) { /* more than there is room for, too */
 		send_with_fds(&p, p.header.length, n);
-		assert_int_equal(packet_receive(pair[1], &q), -EPROTO);
+		assert_int_equal(packet_receive(pair[1], true, &q), -EPROTO);
 		assert_int_equal(q.fd, -1);
 	}
 	p = packet_of(BROKER_HELLO);
 	p.body.hello.root.length = 32;
 	for (int n = 2; n <= 8; n++) {
 		send_with_fds(&p, p.header.length, n);
-		assert_int_equal(packet_receive(pair[1], &q), -EPROTO);
+		assert_int_equal(packet_receive(pair[1], true, &q), -EPROTO);
 	}
 	assert_int_equal(lowest_free_fd(), before);
 }
@@ -144,16 +144,16 @@ static void a_packet_too_long_is_refused(void **state)
 
 	memcpy(big, &p.header, sizeof(p.header));
 	assert_true(send(pair[0], big, sizeof(big), 0) == sizeof(big));
-	assert_int_equal(packet_receive(pair[1], &q), -EPROTO);
+	assert_int_equal(packet_receive(pair[1], true, &q), -EPROTO);
 }
 
 static void the_end_is_seen(void **state)
 {
 	struct packet q;
 
-	assert_int_equal(packet_receive(pair[1], &q), -EAGAIN);
+	assert_int_equal(packet_receive(pair[1], true, &q), -EAGAIN);
 	pair[0] = close_fd(pair[0]);
-	assert_int_equal(packet_receive(pair[1], &q), -ECONNRESET);
+	assert_int_equal(packet_receive(pair[1], true, &q), -ECONNRESET);
 }
 
 static void a_status_arrives_whole(void **state)
@@ -188,7 +188,7 @@ static void random_packets_do_no_harm(void **state)
 		if (size == 0)
 			continue;
 		send_with_fds(&p, size, (int)(random() % 3));
-		if (packet_receive(pair[1], &q) == 0)
+		if (packet_receive(pair[1], true, &q) == 0)
 			(void)close_fd(q.fd);
 	}
 	assert_int_equal(lowest_free_fd(), before);

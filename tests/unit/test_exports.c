@@ -84,8 +84,23 @@ static void the_full_syntax_is_read(void **state)
 	assert_true(perms_for(t, 78, "fd00::1").read);
 	assert_false(perms_for(t, 78, "fd00::1").write);
 	assert_int_equal(perms_for(t, 78, "fe80::1").anon_gid, 7);
-	assert_int_equal(perms_for(t, 78, "::ffff:10.0.0.1").squash, SQUASH_ALL);
+	assert_int_equal(perms_for(t, 78, "10.0.0.1").squash, SQUASH_ALL);
 	(void)export_table_unref(t);
+}
+
+static void an_ipv6_network_holds_no_ipv4_client(void **state)
+{
+	struct ip_address a, network;
+	unsigned prefix;
+
+	assert_int_equal(ip_address_parse("::/0", &network, &prefix), 0);
+	assert_int_equal(ip_address_parse("10.1.2.3", &a, &(unsigned){0}), 0);
+	assert_false(ip_address_in(&a, &network, prefix));
+	assert_int_equal(ip_address_parse("fd00::1", &a, &(unsigned){0}), 0);
+	assert_true(ip_address_in(&a, &network, prefix));
+	assert_int_equal(ip_address_parse("0.0.0.0/0", &network, &prefix), 0);
+	assert_false(ip_address_in(&a, &network, prefix));
+	assert_int_equal(ip_address_parse("::ffff:10.0.0.0/104", &network, &prefix), -EINVAL);
 }
 
 static void errors_name_file_line_and_value(void **state)
@@ -178,6 +193,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_servers_defaults_hold),
 		cmocka_unit_test(the_full_syntax_is_read),
+		cmocka_unit_test(an_ipv6_network_holds_no_ipv4_client),
 		cmocka_unit_test(errors_name_file_line_and_value),
 		cmocka_unit_test(what_cannot_be_honoured_gets_no_grants),
 		cmocka_unit_test(only_a_real_change_revokes),
