@@ -236,6 +236,11 @@ int main(int argc, char **argv)
 	static struct command c;
 	int r;
 
+	/* Whoever starts us may have closed them; mount_is_ready() replaces 0 to 2. */
+	do
+		r = open("/dev/null", O_RDWR);
+	while (r >= 0 && r <= 2);
+	(void)close(r);
 	c.helper = strncmp(name, "mount.", 6) == 0;
 	log_open(c.helper ? "mount.localiofs" : "localiofs");
 	/* libnfs writes to sockets whose peer may be gone. */

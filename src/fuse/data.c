@@ -5,6 +5,7 @@
  */
 #include "fuse/request.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "fuse/file.h"
@@ -265,13 +266,16 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	memcpy(q->w->data, buf, size);
 	{
 		LOCKED(&q->r.inode->lock);
+		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
 		registered = open_mode_registered(&q->r.inode->mode) > 0;
+		write_log_started(&q->r.inode->writes);
 	}
 	/* Beside local opens nothing may be kept for resending: it could overwrite newer data. */
-	q->w->call.args.io.stable = registered ? NFS_FILE_SYNC : NFS_UNSTABLE;
-	write_log_started(&q->r.inode->writes);
+	/* And the kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
+	q->w->call.args.io.stable =
+		registered || (fi->flags & (O_SYNC | O_DSYNC)) ? NFS_FILE_SYNC : NFS_UNSTABLE;
 	/* A page of a mapping has its place in the file, whatever the open's flags. */
-	q->appends = f->append && f->path != OPEN_PATH_CACHED && !fi->writepage;
+	q->appends = (fi->flags & O_APPEND) && f->path != OPEN_PATH_CACHED && !fi->writepage;
 	if (q->appends)
 		queue_append(q);
 	else
@@ -283,6 +287,7 @@ struct sync_request {
 	struct request r;
 	struct broker_call broker;
 	struct commit_wait wait;
+	struct file *file;
 };
 
 static void sync_rpc_done(struct nfs_call *call)
@@ -315,7 +320,10 @@ static void sync_log_done(struct commit_wait *wait, int error)
 	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
 	struct inode *i = s->r.inode;
 	struct broker_commit body = {0};
+	int lost = write_log_check(&i->writes, &s->file->errors_seen);
 
+	if (error == 0)
+		error = lost;
 	if (error < 0) {
 		request_end_error(&s->r, error);
 		return;
@@ -333,7 +341,7 @@ static void sync_log_done(struct commit_wait *wait, int error)
 	probe_send(s->r.fs->probe, &s->broker, BROKER_COMMIT, &body, sizeof(body));
 }
 
-static void make_stable(fuse_req_t req, fuse_ino_t ino, const struct file *f)
+static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f)
 {
 	struct sync_request *s = calloc(1, sizeof(*s));
 
@@ -342,6 +350,7 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, const struct file *f)
 		return;
 	}
 	request_init_open(&s->r, req, ino, &f->cred);
+	s->file = f;
 	s->wait.done = sync_log_done;
 	write_log_commit(&s->r.inode->writes, s->r.fs->transport, &s->r.inode->fh, &s->r.call.cred,
 		&s->wait);

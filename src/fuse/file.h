@@ -13,6 +13,7 @@ struct file {
 	enum open_path path;
 	bool write;
 	bool append;
+	unsigned errors_seen; /* write_log_check(); the log's lock */
 };
 
 static inline struct file *file_of(const struct fuse_file_info *fi)

@@ -98,8 +98,14 @@ static void finish_open(struct open_request *o)
 	int path, useless, sent = 0;
 
 	o->file->inode = inode_ref(i);
+	o->file->errors_seen = write_log_errors(&i->writes);
 	{
 		LOCKED(&i->lock);
+		/* A WRITE that started since, or a REVOKE: this open cannot be the first local one. */
+		if (o->wish.generation != 0 &&
+			(o->wish.generation != probe_generation(fs->probe) ||
+				(open_mode_registered(&i->mode) == 0 && write_log_dirty(&i->writes))))
+			o->wish.generation = 0;
 		path = open_mode_choose(&i->mode, &o->wish);
 		useless = o->wish.granted_id;
 		if (path >= 0) {
@@ -327,6 +333,11 @@ static void create_done(struct nfs_call *call)
 
 	/* Somebody made it meanwhile, and the caller does not mind: then it is a plain open. */
 	if (call->error == -EEXIST && !o->exclusive) {
+		/* But the kernel does not truncate after CREATE: let it walk again and find the file. */
+		if (o->fi.flags & O_TRUNC) {
+			request_end_error(&o->r, -ESTALE);
+			return;
+		}
 		request_send(&o->r, NFS_LOOKUP, existing_looked_up);
 		return;
 	}
@@ -354,6 +365,39 @@ static void op_create(
 	request_send(&o->r, NFS_CREATE, create_done);
 }
 
+/* Pages of a mapping come after the last FLUSH: nobody else would have them committed. */
+struct last_commit {
+	struct commit_wait wait;
+	struct fs *fs;
+	struct inode *inode;
+};
+
+static void last_committed(struct commit_wait *w, int error)
+{
+	struct last_commit *l = CONTAINER_OF(w, struct last_commit, wait);
+
+	if (error < 0)
+		log_warning("data written through a mapping of a file of %s was lost: %s", l->fs->spec,
+			strerror(-error));
+	(void)inode_unref(l->fs->inodes, l->inode);
+	free(l);
+}
+
+static void commit_rest(struct fs *fs, struct inode *i, const struct nfs_cred *cred)
+{
+	struct last_commit *l;
+
+	if (!write_log_dirty(&i->writes))
+		return;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return;
+	l->wait.done = last_committed;
+	l->fs = fs;
+	l->inode = inode_ref(i);
+	write_log_commit(&i->writes, fs->transport, &i->fh, cred, &l->wait);
+}
+
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs *fs = fuse_req_userdata(req);
@@ -374,6 +418,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	fs->open_files--;
 	backing_ids_close(fs->ids, close_id);
 	backing_ids_trim(fs->ids);
+	if (f->write)
+		commit_rest(fs, i, &f->cred);
 	if (last)
 		silly_last_close(fs, i);
 	(void)inode_unref(fs->inodes, i);

@@ -402,11 +402,12 @@ static void tell_mountd(struct session *s)
 }
 
 /*
+ * Before the unmount, which closes the descriptor that replies and the probe use.
  * The transport stops first: whatever waits for a server that is away ends, the probe's thread
  * among it. Then the broker session: its ended calls go on over RPC and end there. Then what those
  * used.
  */
-static void stop(struct session *s)
+static void quiesce(struct session *s)
 {
 	struct fs *fs = &s->fs;
 
@@ -414,6 +415,12 @@ static void stop(struct session *s)
 		silly_remove_all(fs, UNMOUNT_TIMEOUT_MS);
 	transport_stop(fs->transport);
 	probe_stop(fs->probe);
+}
+
+static void release(struct session *s)
+{
+	struct fs *fs = &s->fs;
+
 	fs->transport = transport_free(fs->transport);
 	(void)inode_unref(fs->inodes, fs->root);
 	fs->inodes = inode_table_free(fs->inodes);
@@ -452,10 +459,11 @@ int session_run(const struct session_options *options, char *sentence, size_t si
 		fuse_remove_signal_handlers(fs->session);
 		r = r < 0 ? fail(sentence, size, r, "the FUSE loop ended: %s", strerror(-r)) : 0;
 	}
+	quiesce(&s);
 	if (mounted) {
 		fuse_session_unmount(fs->session);
 		tell_mountd(&s);
 	}
-	stop(&s);
+	release(&s);
 	return r;
 }

@@ -16,6 +16,7 @@ struct silly {
 	void (*go_on)(struct request *r);
 	struct inode *victim;
 	bool ends_request; /* the rename does the removal's work */
+	bool linked;       /* the victim got a second name, its first is still there */
 	char name[sizeof(((struct inode *)NULL)->silly_name)];
 	struct nfs_fh dir;
 	const char *victim_name; /* the request's */
@@ -37,12 +38,18 @@ static void silly_end(struct silly *s, int error)
 		go_on(r);
 }
 
+static void rename_victim(struct silly *s);
+
 static void silly_renamed(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
 	struct fs *fs = s->r->fs;
 	bool last_closed;
 
+	if (call->error < 0 && s->linked) {
+		rename_victim(s); /* the server has no hard links, or no more for this file */
+		return;
+	}
 	if (call->error < 0) {
 		silly_end(s, call->error);
 		return;
@@ -59,17 +66,48 @@ static void silly_renamed(struct nfs_call *call)
 	silly_end(s, 0);
 }
 
+static void rename_victim(struct silly *s)
+{
+	s->linked = false;
+	s->call.fh = s->dir;
+	s->call.fh2 = s->dir;
+	s->call.name = s->victim_name;
+	s->call.name2 = s->name;
+	s->call.proc = NFS_RENAME;
+	s->call.done = silly_renamed;
+	transport_submit(s->r->fs->transport, &s->call);
+}
+
+/* Before a rename over it: should that fail, the victim still has its name. */
+static void link_victim(struct silly *s)
+{
+	s->linked = true;
+	s->call.fh = s->victim->fh;
+	s->call.fh2 = s->dir;
+	s->call.name = s->name;
+	s->call.proc = NFS_LINK;
+	s->call.done = silly_renamed;
+	transport_submit(s->r->fs->transport, &s->call);
+}
+
 static void silly_looked_up(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
 	struct request *r = s->r;
-	bool open = false;
+	bool open = false, is_silly = false;
 
 	if (call->error == 0)
 		s->victim = inode_table_find(r->fs->inodes, &call->new_fh);
 	if (s->victim) {
 		LOCKED(&s->victim->lock);
 		open = open_mode_total(&s->victim->mode) > 0 && s->victim->silly_dir.len == 0;
+		is_silly = nfs_fh_equal(&s->victim->silly_dir, &s->dir) &&
+			   strcmp(s->victim->silly_name, s->victim_name) == 0;
+	}
+	/* The file that lies under it is open; fs/nfs/dir.c nfs_unlink says so too. */
+	if (is_silly) {
+		silly_end(s, -EBUSY);
+		return;
 	}
 	/* A rename onto another name of the same file does nothing: let the server say so. */
 	if (open && r->call.proc == NFS_RENAME && nfs_fh_equal(&s->victim->fh, &r->entry_fh))
@@ -81,13 +119,10 @@ static void silly_looked_up(struct nfs_call *call)
 	}
 	(void)snprintf(s->name, sizeof(s->name), ".nfs%016" PRIx64 "%08x", s->victim->fileid,
 		atomic_fetch_add(&silly_count, 1));
-	call->fh = s->dir;
-	call->fh2 = s->dir;
-	call->name = s->victim_name;
-	call->name2 = s->name;
-	call->proc = NFS_RENAME;
-	call->done = silly_renamed;
-	transport_submit(r->fs->transport, call);
+	if (s->ends_request)
+		rename_victim(s);
+	else
+		link_victim(s);
 }
 
 static void look_up_victim(struct request *r, void (*go_on)(struct request *r),
@@ -203,9 +238,9 @@ static void collect(void *arg, struct inode *i)
 void silly_remove_all(struct fs *fs, unsigned timeout_ms)
 {
 	struct list removals;
+	static sem_t done; /* those that are not answered in time post it when the transport stops */
 	struct timespec until;
 	size_t n = 0;
-	sem_t done;
 
 	list_init(&removals);
 	inode_table_foreach(fs->inodes, collect, &removals);
@@ -221,6 +256,10 @@ void silly_remove_all(struct fs *fs, unsigned timeout_ms)
 	}
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += timeout_ms / 1000;
-	while (n > 0 && (sem_timedwait(&done, &until) == 0 || errno == EINTR))
-		n--;
+	while (n > 0) {
+		if (sem_timedwait(&done, &until) == 0)
+			n--;
+		else if (errno != EINTR)
+			break;
+	}
 }

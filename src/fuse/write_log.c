@@ -62,23 +62,42 @@ void write_log_started(struct write_log *log)
 
 bool write_log_answered(struct write_log *log, struct data_write *w, bool keep)
 {
+	size_t total = 0;
+
 	{
 		LOCKED(&log->lock);
 		log->unanswered--;
-		if (keep)
+		if (keep) {
 			list_append(&log->kept, &w->kept);
+			total = atomic_fetch_add(&kept_bytes, w->call.args.io.count);
+		}
 	}
 	if (!keep) {
 		free(w);
 		return false;
 	}
-	return atomic_fetch_add(&kept_bytes, w->call.args.io.count) > WRITE_LOG_LIMIT;
+	return total > WRITE_LOG_LIMIT;
 }
 
 bool write_log_dirty(struct write_log *log)
 {
 	LOCKED(&log->lock);
 	return !list_empty(&log->kept) || log->running || log->unanswered > 0;
+}
+
+int write_log_check(struct write_log *log, unsigned *seen)
+{
+	LOCKED(&log->lock);
+	if (*seen == log->errors)
+		return 0;
+	*seen = log->errors;
+	return log->error;
+}
+
+unsigned write_log_errors(struct write_log *log)
+{
+	LOCKED(&log->lock);
+	return log->errors;
 }
 
 static void start_commit(struct commit *c);
@@ -96,6 +115,10 @@ static void end_commit(struct commit *c)
 	free_writes(&c->writes);
 	{
 		LOCKED(&log->lock);
+		if (error < 0) {
+			log->errors++;
+			log->error = error;
+		}
 		again = !list_empty(&log->waiting);
 		if (again) {
 			/* Their writes may have been in this commit: its error stays theirs too. */
@@ -163,6 +186,8 @@ static void start_commit(struct commit *c)
 		end_commit(c);
 		return;
 	}
+	/* A writer's: who waits may be a reader, whom the server refuses COMMIT. */
+	c->call.cred = CONTAINER_OF(c->writes.next, struct data_write, kept)->call.cred;
 	c->call.proc = NFS_COMMIT;
 	c->call.done = commit_done;
 	transport_submit(c->transport, &c->call);

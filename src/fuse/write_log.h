@@ -28,6 +28,8 @@ struct write_log {
 	struct list waiting;   /* struct commit_wait.node: arrived while a commit runs */
 	struct commit *running;
 	unsigned unanswered;   /* writes on the wire */
+	unsigned errors;       /* commits that lost data; error is the last one's */
+	int error;
 };
 
 /* Somebody who wants to know when everything answered so far is stable. */
@@ -51,6 +53,13 @@ void write_log_started(struct write_log *log);
  * caller should commit before it lets the writer go on.
  */
 bool write_log_answered(struct write_log *log, struct data_write *w, bool keep);
+
+/*
+ * What was lost since *seen was brought up to date, 0 for nothing: every open file learns of it
+ * once, whoever asked for the commit. write_log_errors() is the value for a new one.
+ */
+int write_log_check(struct write_log *log, unsigned *seen);
+unsigned write_log_errors(struct write_log *log);
 
 #define WRITE_LOG_LIMIT (64U << 20) /* bytes kept by all logs of the process */
 

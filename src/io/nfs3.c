@@ -273,6 +273,12 @@ static int next_timeout(struct nfs3 *c, uint64_t now)
 	return due <= now ? 0 : (int)MIN(due - now, 60000U);
 }
 
+static bool any_submitted(struct nfs3 *c)
+{
+	LOCKED(&c->lock);
+	return !list_empty(&c->submitted);
+}
+
 static void *loop(void *arg)
 {
 	struct nfs3 *c = arg;
@@ -293,7 +299,8 @@ static void *loop(void *arg)
 			fds[1].fd = rpc_get_fd(c->rpc);
 			fds[1].events = (short)rpc_which_events(c->rpc);
 		}
-		if (poll(fds, 2, next_timeout(c, now_ms())) < 0)
+		/* What done() submitted since send_waiting() woke nobody. */
+		if (poll(fds, 2, any_submitted(c) ? 0 : next_timeout(c, now_ms())) < 0)
 			continue;
 		if (fds[0].revents) {
 			uint64_t n;
