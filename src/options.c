@@ -75,10 +75,12 @@ static const struct option_entry table[] = {
 		.help = "the same"},
 	REFUSE("udp", "NFS goes over TCP here; leave it out"),
 	ACCEPT("tcp"), ACCEPT("hard"), ACCEPT("nolock"), ACCEPT("intr"), ACCEPT("nointr"),
-	ACCEPT("_netdev"), ACCEPT("nofail"), ACCEPT("auto"), ACCEPT("noauto"), ACCEPT("defaults"),
+	ACCEPT("fg"), ACCEPT("_netdev"), ACCEPT("nofail"), ACCEPT("auto"), ACCEPT("noauto"), ACCEPT("defaults"),
 	ACCEPT("user"), ACCEPT("nouser"), ACCEPT("users"), ACCEPT("owner"), ACCEPT("group"),
 	ACCEPT("relatime"), ACCEPT("norelatime"), ACCEPT("strictatime"), ACCEPT("nostrictatime"),
 	ACCEPT("diratime"), ACCEPT("nodiratime"), ACCEPT("async"), ACCEPT("allow_other"),
+	REFUSE("bg", "mounting is tried once, in the foreground; leave it out"),
+	REFUSE("remount", "a mount's options cannot be changed; unmount it and mount it again"),
 	REFUSE("soft", "requests wait for the server here (hard); leave it out"),
 };
 

@@ -99,15 +99,21 @@ static long long number_at(const json_t *json, const char *part, const char *key
 
 static void print_for_people(const json_t *j)
 {
+	const char *spec = json_string_value(json_object_get(j, "spec"));
 	const char *state = json_string_value(json_object_get(j, "state"));
 	const char *reason = json_string_value(json_object_get(j, "reason"));
 	const char *detail = json_string_value(json_object_get(j, "detail"));
 	time_t last = (time_t)number_at(j, "probe", "last");
 	char when[64] = "never";
 
+	if (!spec || !state || !reason || !detail) {
+		(void)printf("%s: its answer is not the status of a localiofs mount\n",
+			json_string_value(json_object_get(j, "mountpoint")));
+		return;
+	}
 	if (last)
 		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", localtime(&last));
-	(void)printf("%s on %s\n", json_string_value(json_object_get(j, "spec")),
+	(void)printf("%s on %s\n", spec,
 		json_string_value(json_object_get(j, "mountpoint")));
 	(void)printf("  state         %s", state);
 	if (strcmp(state, reason) != 0)

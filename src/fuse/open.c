@@ -376,7 +376,8 @@ static void last_committed(struct commit_wait *w, int error)
 {
 	struct last_commit *l = CONTAINER_OF(w, struct last_commit, wait);
 
-	if (error < 0)
+	/* -ENOTCONN: the mount ends, and the server has the data and will write it. */
+	if (error < 0 && error != -ENOTCONN)
 		log_warning("data written through a mapping of a file of %s was lost: %s", l->fs->spec,
 			strerror(-error));
 	(void)inode_unref(l->fs->inodes, l->inode);

@@ -46,8 +46,10 @@ static void silly_renamed(struct nfs_call *call)
 	struct fs *fs = s->r->fs;
 	bool last_closed;
 
-	if (call->error < 0 && s->linked) {
-		rename_victim(s); /* the server has no hard links, or no more for this file */
+	/* The server has no hard links, or no more for this file; or the LINK was sent twice. */
+	if (s->linked && (call->error == -EOPNOTSUPP || call->error == -EMLINK ||
+				 call->error == -EPERM || call->error == -EEXIST)) {
+		rename_victim(s);
 		return;
 	}
 	if (call->error < 0) {

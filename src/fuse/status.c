@@ -13,6 +13,21 @@
 static const char *const state_names[] = {
 	[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};
 
+/* Text from outside may be no UTF-8, which JSON must be: then its other bytes become '?'. */
+static json_t *text_json(const char *text)
+{
+	json_t *json = json_string(text);
+	char copy[1024];
+	size_t n = 0;
+
+	if (json)
+		return json;
+	for (; text[n] != '\0' && n + 1 < sizeof(copy); n++)
+		copy[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
+	copy[n] = '\0';
+	return json_string(copy);
+}
+
 static void probe_or_why_not(struct fs *fs, struct probe_status *ret)
 {
 	enum reason reason = fs->options->local == LOCAL_OFF ? REASON_OFF : REASON_NO_PASSTHROUGH;
@@ -65,12 +80,12 @@ static char *status_text(struct fs *fs)
 	transport_stats(fs->transport, &stats);
 	probe_or_why_not(fs, &probe);
 	backing_ids_counts(fs->ids, &idle, &left_over);
-	root = json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", /* */
+	root = json_pack("{s:s, s:o, s:s, s:s, s:o, s:i}", /* */
 		"version", LOCALIOFS_VERSION, /* */
-		"spec", fs->spec, /* */
+		"spec", text_json(fs->spec), /* */
 		"state", state_names[probe.state], /* */
 		"reason", reason_code(probe.reason), /* */
-		"detail", probe.detail, /* */
+		"detail", text_json(probe.detail), /* */
 		"pid", (int)getpid());
 	if (!root)
 		return NULL;
@@ -83,9 +98,9 @@ static char *status_text(struct fs *fs)
 			"connected", stats.connected, "reconnects", (json_int_t)stats.reconnects, /* */
 			"calls", calls_json(&stats)));
 	(void)json_object_set_new(root, "sidecar",
-		json_pack("{s:s, s:i, s:s, s:s}", "registry", fs->options->registry, /* */
-			"pid", (int)probe.sidecar_pid, "peer", probe.peer, /* */
-			"export", probe.export_path));
+		json_pack("{s:o, s:i, s:o, s:o}", "registry", text_json(fs->options->registry), /* */
+			"pid", (int)probe.sidecar_pid, "peer", text_json(probe.peer), /* */
+			"export", text_json(probe.export_path)));
 	(void)json_object_set_new(root, "probe",
 		json_pack("{s:I, s:I}", "last", (json_int_t)probe.last_probe, /* */
 			"attempts", (json_int_t)probe.attempts));

@@ -62,8 +62,17 @@ struct nfs3 {
 
 static void finish(struct nfs3 *c, struct nfs_call *call)
 {
-	void *allocation = call->error < 0 ? NULL : nfs3_allocation(call);
+	void *allocation = NULL;
 
+	if (call->error < 0)
+		nfs3_discard(call);
+	else
+		allocation = nfs3_allocation(call);
+	/* Removed by the call's first copy, whose answer was lost. */
+	if (call->resent && call->error == -ENOENT &&
+		(call->proc == NFS_REMOVE || call->proc == NFS_RMDIR))
+		call->error = 0;
+	call->resent = false;
 	{
 		LOCKED(&c->lock);
 		c->stats.calls[call->proc]++;
@@ -100,10 +109,12 @@ static void answered(struct rpc_context *rpc, int status, void *data, void *priv
 		/* The connection broke, or the server denied the RPC: service() knows after it. */
 		if (status == RPC_STATUS_ERROR && data)
 			log_debug("%s: %s", nfs_proc_name(call->proc), (const char *)data);
+		nfs3_discard(call);
 		list_append(&c->failed, &call->node);
 		return;
 	}
 	if (nfs3_decode(call, data)) {
+		nfs3_discard(call);
 		call->not_before = now_ms() + NFS3_JUKEBOX_MS;
 		list_append(&c->delayed, &call->node);
 		return;
@@ -147,6 +158,10 @@ static void disconnect(struct nfs3 *c)
 	list_init(&again);
 	list_splice(&again, &c->in_flight);
 	list_splice(&again, &c->failed);
+	LIST_FOREACH(pos, &again)
+	{
+		CONTAINER_OF(pos, struct nfs_call, node)->resent = true;
+	}
 	list_splice(&again, &c->waiting);
 	list_splice(&c->waiting, &again);
 	set_connected(c, false);

@@ -9,6 +9,8 @@
 #include <nfsc/libnfs-raw.h>
 #include <nfsc/libnfs-raw-nfs.h>
 
+#define NFS_TARGET_MAX 3500 /* bytes of a symlink's target */
+
 #ifdef LIBNFS_TASKS
 #define SEND(proc, ...) (rpc_nfs3_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)
 #else
@@ -236,9 +238,15 @@ static int encode_dir(struct rpc_context *rpc, struct nfs_call *call, rpc_cb cb)
 
 int nfs3_encode(struct rpc_context *rpc, struct nfs_call *call, rpc_cb cb)
 {
-	struct AUTH *auth = libnfs_authunix_create("localiofs", call->cred.uid, call->cred.gid,
-		call->cred.ngroups, call->cred.groups);
+	struct AUTH *auth;
 
+	/* What no server takes; libnfs has room for some 4000 bytes. */
+	if ((call->name && strlen(call->name) > NFS_NAME_MAX) ||
+		(call->name2 && strlen(call->name2) >
+					(call->proc == NFS_SYMLINK ? NFS_TARGET_MAX : NFS_NAME_MAX)))
+		return -ENAMETOOLONG;
+	auth = libnfs_authunix_create("localiofs", call->cred.uid, call->cred.gid,
+		call->cred.ngroups, call->cred.groups);
 	if (!auth)
 		return -ENOMEM;
 	rpc_set_auth(rpc, auth); /* frees the previous one */
@@ -598,6 +606,16 @@ bool nfs3_decode(struct nfs_call *call, void *data)
 		break;
 	}
 	return false;
+}
+
+void nfs3_discard(struct nfs_call *call)
+{
+#ifdef LIBNFS_TASKS
+	if (call->proc == NFS_READ) {
+		free((void *)call->res.io.data);
+		call->res.io.data = NULL;
+	}
+#endif
 }
 
 void *nfs3_allocation(const struct nfs_call *call)

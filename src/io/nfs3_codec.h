@@ -23,5 +23,8 @@ int nfs3_encode(struct rpc_context *rpc, struct nfs_call *call,
  */
 bool nfs3_decode(struct nfs_call *call, void *data);
 
+/* Frees what encoding made for a reply that did not come, or is not to be used. */
+void nfs3_discard(struct nfs_call *call);
+
 /* What a decoded call's results hold allocated, NULL for most: to be freed after done(). */
 void *nfs3_allocation(const struct nfs_call *call);

@@ -124,6 +124,7 @@ struct nfs_verf {
 struct nfs_call {
 	struct list node;      /* the transport's, from submit to done */
 	uint64_t not_before;   /* the transport's: ms, a retry after JUKEBOX */
+	bool resent;           /* the transport's: an earlier connection may have executed it */
 	enum nfs_proc proc;
 	struct nfs_cred cred;
 	struct nfs_fh fh;      /* the object, or the directory that name is in */

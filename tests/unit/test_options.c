@@ -99,6 +99,7 @@ static void wrong_options_are_explained(void **state)
 		{"vers=4", "vers=4", "from 3 to 3"},
 		{"udp", "udp", "TCP"},
 		{"soft", "soft", "hard"},
+		{"remount", "remount", "unmount"},
 	};
 	struct mount_options o;
 
