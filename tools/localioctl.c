@@ -132,8 +132,8 @@ static void print_for_people(const json_t *j)
 	(void)printf("  requests      read %lld (%lld bytes), write %lld (%lld bytes) at the daemon\n",
 		number_at(j, "requests", "read"), number_at(j, "requests", "bytes_read"),
 		number_at(j, "requests", "write"), number_at(j, "requests", "bytes_written"));
-	(void)printf("  backing ids   %lld idle, %lld of ended sessions; %lld opens got none (last: %s)\n",
-		number_at(j, "backing_ids", "idle"), number_at(j, "backing_ids", "left_over"),
+	(void)printf("  backing ids   %lld held, %lld of them idle, %lld of ended sessions; %lld opens got none (last: %s)\n",
+		number_at(j, "backing_ids", "held"), number_at(j, "backing_ids", "idle"), number_at(j, "backing_ids", "left_over"),
 		number_at(j, "grants", "denied"), text_at(j, "grants", "last_denial"));
 }
 

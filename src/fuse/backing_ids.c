@@ -20,6 +20,7 @@ struct backing_ids {
 	size_t nidle;
 	struct list left_over; /* struct closing.node */
 	size_t nleft_over;
+	atomic_size_t held;
 };
 
 int backing_ids_new(struct inode_table *inodes, struct backing_ids **ret)
@@ -53,6 +54,11 @@ void backing_ids_set_probe(struct backing_ids *b, struct probe *probe)
 {
 	LOCKED(&b->lock);
 	b->probe = probe;
+}
+
+void backing_ids_registered(struct backing_ids *b)
+{
+	b->held++;
 }
 
 void backing_ids_idle(struct backing_ids *b, struct inode *i)
@@ -89,6 +95,7 @@ static void closed(struct broker_call *call, int error, const void *body)
 	if (error == 0) {
 		if (status->error < 0)
 			log_debug("backing id %d could not be closed: error %d", c->id, status->error);
+		c->ids->held--;
 		free(c);
 		return;
 	}
@@ -203,9 +210,11 @@ void backing_ids_inode_freed(struct backing_ids *b, struct inode *i)
 		backing_ids_close(b, open_mode_take_id(&i->mode));
 }
 
-void backing_ids_counts(struct backing_ids *b, size_t *ret_idle, size_t *ret_left_over)
+void backing_ids_counts(
+	struct backing_ids *b, size_t *ret_held, size_t *ret_idle, size_t *ret_left_over)
 {
 	LOCKED(&b->lock);
+	*ret_held = b->held;
 	*ret_idle = b->nidle;
 	*ret_left_over = b->nleft_over;
 }

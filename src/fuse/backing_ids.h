@@ -24,6 +24,9 @@ struct backing_ids *backing_ids_free(struct backing_ids *b);
 /* The probe through which ids are closed; set once, before the first open. */
 void backing_ids_set_probe(struct backing_ids *b, struct probe *probe);
 
+/* The sidecar registered an id for this mount: counted until it confirms that it closed it. */
+void backing_ids_registered(struct backing_ids *b);
+
 /* With the inode's lock: its id has no open file any more, or has one again. */
 void backing_ids_idle(struct backing_ids *b, struct inode *i);
 void backing_ids_busy(struct backing_ids *b, struct inode *i);
@@ -46,5 +49,6 @@ void backing_ids_new_session(struct backing_ids *b);
 /* An inode that is about to be freed gives up its id. */
 void backing_ids_inode_freed(struct backing_ids *b, struct inode *i);
 
-/* Idle ids, and ids waiting for a session to close them. */
-void backing_ids_counts(struct backing_ids *b, size_t *ret_idle, size_t *ret_left_over);
+/* All ids that are registered; among them the idle ones, and those that wait for a session. */
+void backing_ids_counts(
+	struct backing_ids *b, size_t *ret_held, size_t *ret_idle, size_t *ret_left_over);

@@ -173,6 +173,8 @@ static void granted(struct broker_call *call, int error, const void *body)
 		open_remote(o);
 		return;
 	}
+	if (reply->backing_id > 0)
+		backing_ids_registered(fs->ids);
 	if (reply->error == 0 && (reply->attr.fileid != o->r.inode->fileid ||
 					(reply->attr.mode & S_IFMT) != o->r.inode->type)) {
 		log_warning("the sidecar has another file than the server under a handle of %s", fs->spec);

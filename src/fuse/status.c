@@ -73,13 +73,13 @@ static char *status_text(struct fs *fs)
 	struct fs_counters *c = &fs->counters;
 	struct transport_stats stats;
 	struct probe_status probe;
-	size_t idle, left_over;
+	size_t held, idle, left_over;
 	char *text;
 	json_t *root;
 
 	transport_stats(fs->transport, &stats);
 	probe_or_why_not(fs, &probe);
-	backing_ids_counts(fs->ids, &idle, &left_over);
+	backing_ids_counts(fs->ids, &held, &idle, &left_over);
 	root = json_pack("{s:s, s:o, s:s, s:s, s:o, s:i}", /* */
 		"version", LOCALIOFS_VERSION, /* */
 		"spec", text_json(fs->spec), /* */
@@ -114,7 +114,8 @@ static char *status_text(struct fs *fs)
 			"bytes_read", (json_int_t)c->bytes_read, /* */
 			"bytes_written", (json_int_t)c->bytes_written));
 	(void)json_object_set_new(root, "backing_ids",
-		json_pack("{s:I, s:I}", "idle", (json_int_t)idle, "left_over", (json_int_t)left_over));
+		json_pack("{s:I, s:I, s:I}", "held", (json_int_t)held, "idle", (json_int_t)idle, /* */
+			"left_over", (json_int_t)left_over));
 	(void)json_object_set_new(root, "grants",
 		json_pack("{s:I, s:s}", "denied", (json_int_t)c->grants_denied, /* */
 			"last_denial", reason_code(c->last_denial)));
