@@ -192,9 +192,11 @@ static int exchange(struct probe *p, struct exchange *x, uint32_t type, const vo
 	x->call.done = exchange_done;
 	broker_client_send(p->broker, &x->call, type, body, length, fd);
 	r = run_until(p, &x->answered, now_ms() + STEP_TIMEOUT_MS);
-	if (!x->answered)
-		broker_client_close(p->broker); /* ends the call */
-	return r < 0 ? r : x->error;
+	/* An answer counts, also when the sidecar hung up behind it. */
+	if (x->answered)
+		return x->error;
+	broker_client_close(p->broker); /* ends the call, which must not outlive x */
+	return r;
 }
 
 static int connect_broker(struct probe *p, struct attempt *a, int registry)
