@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -122,6 +123,13 @@ static inline void list_splice(struct list *to, struct list *from)
 #define LIST_FOREACH(pos, head)                                                                    \
 	for (struct list *pos = (head)->next, *pos##_next = pos->next; pos != (head);              \
 		pos = pos##_next, pos##_next = pos->next)
+
+/* For sentences: of a word that somebody gave, only so much that it is not all that is left of them. */
+#define SHORT         "%.*s%s"
+#define SHORTEN(s, n) (int)MIN(strlen(s), (size_t)(n)), (s), strlen(s) > (n) ? "..." : ""
+
+/* FNV-1a of the bytes, from a seed that those who choose them do not know. */
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size);
 
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t now_ms(void);

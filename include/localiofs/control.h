@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How localioctl asks a mount: an ioctl on the root directory, opened with CONTROL_OPEN_FLAGS. It
- * works in every namespace that sees the mount, needs no file of its own, and is answered without
- * asking the NFS server. Only the user who mounted and root get an answer (EPERM otherwise); where a
- * user's mount is not shared (no allow_other) the kernel refuses everybody else, root among them,
- * with EACCES. A mount that is no localiofs answers ENOTTY.
+ * How localioctl and a remount ask a mount: an ioctl on the root directory, opened with
+ * CONTROL_OPEN_FLAGS. It works in every namespace that sees the mount, needs no file of its own, and
+ * is answered without asking the NFS server. Only the user who mounted and root get an answer (EPERM
+ * otherwise); where a user's mount is not shared (no allow_other) the kernel refuses everybody else,
+ * root among them, with EACCES. A mount that is no localiofs answers ENOTTY.
  */
 #pragma once
 
@@ -19,3 +19,11 @@ struct control_status {
 };
 
 #define CONTROL_GET_STATUS _IOR(0xF5, 1, struct control_status)
+
+/* Mount options as -o takes them: all as they stand, and those that were agreed with the server. */
+struct control_options {
+	char given[2048];
+	char agreed[256];
+};
+
+#define CONTROL_GET_OPTIONS _IOR(0xF5, 2, struct control_options)

@@ -14,3 +14,4 @@
 #define LOCAL_RPC_PORT 20122 /* probeport='s default */
 #define LOCAL_RPC_UUID_SIZE 16
 #define REGISTRY_DEFAULT "/dev/shm/localiofs"
+#define REGISTRY_MAX_PATH 88 /* with its NUL: other programs find broker.sock by its path, of 108 bytes at most */

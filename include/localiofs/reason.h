@@ -37,7 +37,9 @@
 	X(UNREADABLE,       26, "unreadable",         "no credential that this client may claim may read the file") \
 	X(KERNEL_REFUSED,   27, "kernel-refused",     "the kernel refused to register the backing file") \
 	X(PROTOCOL,         28, "protocol",           "the other side broke the broker protocol") \
-	X(NFS_DOWN,         29, "nfs-down",           "the connection to the NFS server is lost")
+	X(NFS_DOWN,         29, "nfs-down",           "the connection to the NFS server is lost") \
+	X(SUBTREE_CHECK,    30, "subtree-check",      "the export has subtree_check, a promise that a local path cannot keep") \
+	X(EXPORT_OPTIONS,   31, "export-options",     "the export has an option or a kind of client that the sidecar cannot honour; localiofs-sidecar --check names it")
 /* clang-format on */
 
 enum reason {

@@ -17,11 +17,11 @@ static unsigned rwx(const struct access_file *f, const struct broker_cred *cred)
 	return (in_group ? f->mode >> 3 : f->mode) & 07;
 }
 
-uint32_t access_ganesha_bits(
+int access_ganesha_bits(
 	const struct access_file *f, const struct broker_cred *cred, bool export_writable)
 {
 	unsigned have = rwx(f, cred);
-	uint32_t bits = 0;
+	int bits = 0;
 
 	if ((have & 04) != 0)
 		bits |= ACCESS_READ;

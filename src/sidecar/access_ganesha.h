@@ -9,29 +9,12 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "localiofs/broker_protocol.h"
-
-#define ACCESS_READ    0x01 /* RFC 1813 3.3.4 */
-#define ACCESS_MODIFY  0x04
-#define ACCESS_EXTEND  0x08
-#define ACCESS_EXECUTE 0x20
-
-struct access_file {
-	mode_t mode;
-	uint32_t uid, gid;
-};
+#include "sidecar/server_kind.h"
 
 /* nfs_access_op(): the ACCESS bits; export_writable is the export's Access_Type = RW. */
-uint32_t access_ganesha_bits(
+int access_ganesha_bits(
 	const struct access_file *f, const struct broker_cred *cred, bool export_writable);
 
-/*
- * What READ and WRITE check (nfs3_read.c, nfs3_write.c): the owner may always, and a file that may
- * be executed may be read.
- */
+/* What READ and WRITE check (nfs3_read.c, nfs3_write.c): a file that may be executed may be read. */
 bool access_ganesha_may_read(const struct access_file *f, const struct broker_cred *cred);
 bool access_ganesha_may_write(const struct access_file *f, const struct broker_cred *cred);

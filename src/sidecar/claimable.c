@@ -2,13 +2,10 @@
 #include "sidecar/claimable.h"
 
 #include <acl/libacl.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/acl.h>
-#include <sys/syscall.h>
 
-#include "sidecar/squash_ganesha.h"
 #include "sidecar/thread_cred.h"
 #include "util.h"
 
@@ -16,7 +13,7 @@
 #define NAMED_BY_NOBODY 0xfffe1234U
 
 struct trial {
-	int fd;
+	const struct server_kind *server;
 	const struct access_file *file;
 	const struct export_perms *perms;
 	bool read, write;
@@ -27,26 +24,22 @@ static bool done(const struct trial *t)
 	return t->read && (t->write || !t->perms->write);
 }
 
-static bool kernel_allows(int fd, int mode)
-{
-	return syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS) == 0;
-}
-
 static int try(struct trial *t, const struct broker_cred *claim)
 {
 	struct broker_cred c;
 	bool read, write;
-	int r = squash_ganesha(t->perms, claim, &c);
+	int r = t->server->squash(t->perms, claim, &c);
 
 	if (r < 0)
 		return 0; /* cannot be claimed */
-	read = !t->read && access_ganesha_may_read(t->file, &c);
-	write = !t->write && t->perms->write && access_ganesha_may_write(t->file, &c);
+	read = !t->read && t->server->may_read(t->file, &c);
+	write = !t->write && t->perms->write && t->server->may_write(t->file, &c);
 	if ((read || write) && c.uid != t->file->uid) {
 		r = thread_cred_become(&c);
 		read = r >= 0 && read &&
-			(kernel_allows(t->fd, R_OK) || kernel_allows(t->fd, X_OK));
-		write = r >= 0 && write && kernel_allows(t->fd, W_OK);
+			(thread_cred_allows(t->file->fd, R_OK) ||
+				thread_cred_allows(t->file->fd, X_OK));
+		write = r >= 0 && write && thread_cred_allows(t->file->fd, W_OK);
 		thread_cred_restore();
 		if (r < 0)
 			return r;
@@ -88,7 +81,7 @@ static int try_acl(struct trial *t)
 	int r;
 
 	/* Not /proc/self: that is the main thread's descriptor table. */
-	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", t->fd);
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", t->file->fd);
 	if (acl_extended_file(path) <= 0)
 		return 0; /* none, or a filesystem without */
 	acl = acl_get_file(path, ACL_TYPE_ACCESS);
@@ -104,8 +97,8 @@ static int try_acl(struct trial *t)
 	return r < 0 ? r : 0;
 }
 
-int claimable_rights(int fd, const struct access_file *f, const struct export_perms *perms,
-	bool *ret_read, bool *ret_write)
+int claimable_rights(const struct server_kind *server, const struct access_file *f,
+	const struct export_perms *perms, bool *ret_read, bool *ret_write)
 {
 	const struct broker_cred claims[] = {
 		{.uid = 0, .gid = 0},
@@ -113,7 +106,7 @@ int claimable_rights(int fd, const struct access_file *f, const struct export_pe
 		{.uid = NAMED_BY_NOBODY, .gid = f->gid},
 		{.uid = NAMED_BY_NOBODY, .gid = NAMED_BY_NOBODY},
 	};
-	struct trial t = {.fd = fd, .file = f, .perms = perms};
+	struct trial t = {.server = server, .file = f, .perms = perms};
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(claims) && r >= 0 && !done(&t); i++)

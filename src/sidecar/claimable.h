@@ -12,9 +12,8 @@
 
 #include <stdbool.h>
 
-#include "sidecar/access_ganesha.h"
-#include "sidecar/export_table.h"
+#include "sidecar/server_kind.h"
 
-/* fd: O_PATH of the regular file. Runs with other credentials in between (thread_cred). */
-int claimable_rights(int fd, const struct access_file *f, const struct export_perms *perms,
-	bool *ret_read, bool *ret_write);
+/* Runs with other credentials in between (thread_cred). */
+int claimable_rights(const struct server_kind *server, const struct access_file *f,
+	const struct export_perms *perms, bool *ret_read, bool *ret_write);

@@ -23,27 +23,21 @@ static int load(const char *path, unsigned includes, struct conf_node ***tail,
 
 static int PRINTF(3, 4) fail(const struct lexer *l, unsigned line, const char *format, ...)
 {
-	int n = snprintf(l->error->text, sizeof(l->error->text), "%s:%u: ", l->file, line);
 	va_list ap;
 
-	if (n >= 0 && (size_t)n < sizeof(l->error->text)) {
-		va_start(ap, format);
-		(void)vsnprintf(l->error->text + n, sizeof(l->error->text) - (size_t)n, format, ap);
-		va_end(ap);
-	}
+	va_start(ap, format);
+	(void)conf_error_set(l->error, l->file, line, format, ap);
+	va_end(ap);
 	return -EBADMSG;
 }
 
 int conf_tree_fail(struct conf_error *error, const struct conf_node *node, const char *format, ...)
 {
-	int n = snprintf(error->text, sizeof(error->text), "%s:%u: ", node->file, node->line);
 	va_list ap;
 
-	if (n >= 0 && (size_t)n < sizeof(error->text)) {
-		va_start(ap, format);
-		(void)vsnprintf(error->text + n, sizeof(error->text) - (size_t)n, format, ap);
-		va_end(ap);
-	}
+	va_start(ap, format);
+	(void)conf_error_set(error, node->file, node->line, format, ap);
+	va_end(ap);
 	return -EBADMSG;
 }
 
@@ -289,7 +283,7 @@ static int load(const char *path, unsigned includes, struct conf_node ***tail,
 	if (n == MAX_FILE)
 		return -EFBIG;
 	if (strlen(text) != (size_t)n)
-		return -EILSEQ; /* a NUL inside */
+		return -EILSEQ;
 	return parse(path, text, includes, tail, error);
 }
 
@@ -300,7 +294,9 @@ int conf_tree_load(const char *path, struct conf_node **ret, struct conf_error *
 
 	if (r < 0) {
 		if (r != -EBADMSG)
-			(void)snprintf(error->text, sizeof(error->text), "%s: %s", path, strerror(-r));
+			(void)snprintf(error->text, sizeof(error->text), "%s: %s", path,
+				r == -EILSEQ ? "a text file was expected, it has NUL bytes"
+					     : strerror(-r));
 		(void)conf_tree_free(tree);
 		return r;
 	}

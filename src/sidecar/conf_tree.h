@@ -14,11 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sidecar/conf_error.h"
 #include "util.h"
-
-struct conf_error {
-	char text[512]; /* "file:line: what is wrong" */
-};
 
 struct conf_value {
 	struct conf_value *next;

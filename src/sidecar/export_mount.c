@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -13,38 +12,22 @@
 
 #include "util.h"
 
-/* Linux 6.9, include/uapi/linux/fs.h */
-struct fs_uuid {
-	uint8_t length;
-	uint8_t uuid[16];
-};
-#define GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
-
 /*
  * No symlink anywhere in it: the server looked the path up once, the sidecar does so again and again,
  * and who may write to a directory above must not lead it to another filesystem.
  */
-static int open_directory(const char *path, uint64_t flags)
+int export_mount_open_directory(const char *path, int flags)
 {
-	struct open_how how = {.flags = flags | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+	struct open_how how = {.flags = (uint64_t)flags | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS};
 	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
 }
 
-static int stat_directory(int fd, struct statx *ret)
+static int clone_mount(int root, uint64_t set, uint64_t clear)
 {
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_MNT_ID, ret) < 0)
-		return -errno;
-	if (!S_ISDIR(ret->stx_mode))
-		return -ENOTDIR;
-	return (ret->stx_mask & STATX_MNT_ID) != 0 ? 0 : -EOPNOTSUPP;
-}
-
-static int clone_read_only(int root)
-{
-	struct mount_attr attr = {
-		.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC};
+	struct mount_attr attr = {.attr_set = set, .attr_clr = clear};
 	_cleanup_close_ int tree =
 		open_tree(root, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	int fd;
@@ -56,44 +39,27 @@ static int clone_read_only(int root)
 	return fd < 0 ? -errno : fd;
 }
 
-/* All zero when the filesystem has none or does not say: then no UUID handle is its own. */
-static void read_uuid(const struct export_mount *m, uint8_t ret[16])
-{
-	struct fs_uuid u = {0};
-
-	memset(ret, 0, 16);
-	if (ioctl(m->root, GET_FS_UUID, &u) == 0 && u.length == sizeof(u.uuid))
-		memcpy(ret, u.uuid, sizeof(u.uuid));
-}
-
-int export_mount_open(uint16_t export_id, const char *path, struct export_mount **ret)
+int export_mount_open(const char *path, struct export_mount **ret)
 {
 	struct export_mount *m = calloc(1, sizeof(*m));
-	struct statx stx;
-	struct statfs fs;
 	int r;
 
 	if (m == NULL)
 		return -ENOMEM;
-	*m = (struct export_mount){.refs = 1, .export_id = export_id, .root = -1, .clone = -1};
+	*m = (struct export_mount){.refs = 1, .root = -1, .clone = -1, .judge = -1};
 	/* Not O_PATH: open_by_handle_at() takes none. */
-	r = m->root = open_directory(path, O_RDONLY);
+	r = m->root = export_mount_open_directory(path, O_RDONLY);
 	if (r >= 0)
-		r = stat_directory(m->root, &stx);
-	if (r >= 0 && fstatfs(m->root, &fs) < 0)
-		r = -errno;
+		r = filesystem_id_read(m->root, &m->id);
 	if (r >= 0)
-		r = m->clone = clone_read_only(m->root);
+		r = m->clone = clone_mount(m->root,
+			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0);
+	if (r >= 0 && m->id.noexec)
+		r = m->judge = clone_mount(m->root, 0, MOUNT_ATTR_NOEXEC);
 	if (r < 0) {
 		(void)export_mount_unref(m);
 		return r;
 	}
-	m->mount_id = stx.stx_mnt_id;
-	m->inode = stx.stx_ino;
-	m->dev_major = stx.stx_dev_major;
-	m->dev_minor = stx.stx_dev_minor;
-	memcpy(m->fsid, &fs.f_fsid, sizeof(m->fsid));
-	read_uuid(m, m->uuid);
 	*ret = m;
 	return 0;
 }
@@ -108,6 +74,7 @@ struct export_mount *export_mount_unref(struct export_mount *m)
 {
 	if (m == NULL || --m->refs > 0)
 		return NULL;
+	(void)close_fd(m->judge);
 	(void)close_fd(m->clone);
 	(void)close_fd(m->root);
 	free(m);
@@ -116,64 +83,58 @@ struct export_mount *export_mount_unref(struct export_mount *m)
 
 int export_mount_check(const struct export_mount *m, const char *path)
 {
-	_cleanup_close_ int fd = open_directory(path, O_PATH);
-	struct statx stx;
-	int r = fd < 0 ? fd : stat_directory(fd, &stx);
+	_cleanup_close_ int fd = export_mount_open_directory(path, O_PATH);
+	struct filesystem_id now;
+	int r = fd < 0 ? fd : filesystem_id_read(fd, &now);
 
 	if (r < 0)
 		return r;
-	if (stx.stx_mnt_id != m->mount_id || stx.stx_ino != m->inode ||
-		stx.stx_dev_major != m->dev_major || stx.stx_dev_minor != m->dev_minor)
-		return -ESTALE;
-	return 0;
+	return filesystem_id_same(&now, &m->id) ? 0 : -ESTALE;
 }
 
-/* posix_get_fsid() of Ganesha's FSAL/localfs.c says which values a server gives a filesystem. */
-static bool fsid_is_ours(
-	const struct export_mount *m, const struct ganesha_handle *h, bool fsid_device)
-{
-	static const uint8_t none[16];
-	const uint32_t device[2] = {m->dev_major, m->dev_minor};
+union file_handle_room {
+	struct file_handle handle;
+	char bytes[sizeof(struct file_handle) + NFS_HANDLE_MAX_KERNEL];
+};
 
-	switch (h->fsid_type) {
-	case GANESHA_FSID_DEVICE:
-		return fsid_device && memcmp(h->fsid, device, sizeof(device)) == 0;
-	case GANESHA_FSID_UUID:
-		return !fsid_device && memcmp(m->uuid, none, sizeof(none)) != 0 &&
-			memcmp(h->fsid, m->uuid, sizeof(m->uuid)) == 0;
-	case GANESHA_FSID_STATFS:
-		if (m->fsid[0] == 0 && m->fsid[1] == 0)
-			return !fsid_device && memcmp(h->fsid, device, sizeof(device)) == 0;
-		return !fsid_device && memcmp(h->fsid, m->fsid, sizeof(m->fsid)) == 0;
-	}
-	return false;
-}
-
-static int open_handle(int mount, const struct ganesha_handle *h, int flags)
+static int open_handle(int mount, const struct nfs_handle *h, int flags)
 {
-	union {
-		struct file_handle handle;
-		char room[sizeof(struct file_handle) + GANESHA_MAX_KERNEL_HANDLE];
-	} u = {.room = {0}};
+	union file_handle_room u = {.bytes = {0}};
 	int fd;
 
-	u.handle.handle_bytes = h->kernel_length;
-	u.handle.handle_type = h->kernel_type;
-	memcpy(u.room + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length);
-	fd = open_by_handle_at(mount, &u.handle, flags | O_NOFOLLOW | O_CLOEXEC);
+	if (h->is_root)
+		fd = openat(mount, ".", flags | O_CLOEXEC);
+	else {
+		u.handle.handle_bytes = h->kernel_length;
+		u.handle.handle_type = h->kernel_type;
+		memcpy(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length);
+		fd = open_by_handle_at(mount, &u.handle, flags | O_NOFOLLOW | O_CLOEXEC);
+	}
 	return fd < 0 ? -errno : fd;
 }
 
-int export_mount_resolve(
-	const struct export_mount *m, const struct ganesha_handle *h, bool fsid_device)
+/* Filesystems ignore what they do not need of a handle: one file would have many. */
+static bool is_own_handle(int fd, const struct nfs_handle *h)
 {
-	if (!fsid_is_ours(m, h, fsid_device))
-		return -EXDEV;
-	return open_handle(m->root, h, O_PATH);
+	union file_handle_room u = {.handle.handle_bytes = NFS_HANDLE_MAX_KERNEL};
+	int mount_id;
+
+	return name_to_handle_at(fd, "", &u.handle, &mount_id, AT_EMPTY_PATH) == 0 &&
+		u.handle.handle_type == h->kernel_type &&
+		u.handle.handle_bytes == h->kernel_length &&
+		memcmp(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length) == 0;
 }
 
-int export_mount_open_file(
-	const struct export_mount *m, const struct ganesha_handle *h, bool on_clone)
+int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h)
+{
+	_cleanup_close_ int fd = open_handle(m->judge >= 0 ? m->judge : m->root, h, O_PATH);
+
+	if (fd < 0)
+		return fd;
+	return h->is_root || is_own_handle(fd, h) ? steal_fd(&fd) : -ESTALE;
+}
+
+int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, bool on_clone)
 {
 	return open_handle(on_clone ? m->clone : m->root, h, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 }

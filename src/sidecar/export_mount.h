@@ -11,23 +11,23 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 
-#include "sidecar/handle_ganesha.h"
+#include "sidecar/filesystem_id.h"
+#include "sidecar/nfs_handle.h"
 
 struct export_mount {
 	unsigned refs;
-	uint16_t export_id;
 	int root;  /* on the mount itself */
 	int clone; /* on the read-only clone */
-	uint64_t mount_id, inode;
-	uint32_t dev_major, dev_minor;
-	uint32_t fsid[2]; /* statfs f_fsid */
-	uint8_t uuid[16]; /* of the filesystem; all zero when it has none */
+	int judge; /* on a clone without noexec where the mount has that: nfsd does not look at it; or -1 */
+	struct filesystem_id id;
 };
 
+/* The export's directory; no part of the path may be a symbolic link. flags: O_PATH or O_RDONLY. */
+int export_mount_open_directory(const char *path, int flags);
+
 /* With one reference. */
-int export_mount_open(uint16_t export_id, const char *path, struct export_mount **ret);
+int export_mount_open(const char *path, struct export_mount **ret);
 
 struct export_mount *export_mount_ref(struct export_mount *m);
 
@@ -38,15 +38,13 @@ struct export_mount *export_mount_unref(struct export_mount *m);
 int export_mount_check(const struct export_mount *m, const char *path);
 
 /*
- * An O_PATH descriptor of the file on the original mount. -EXDEV when the handle's fsid is not this
- * filesystem's (fsid_device: the server's option), else what open_by_handle_at(2) says.
+ * An O_PATH descriptor of the file, to ask the kernel about. -ESTALE when the handle is not exactly the
+ * one that the filesystem gives the file, else what open_by_handle_at(2) says.
  */
-int export_mount_resolve(
-	const struct export_mount *m, const struct ganesha_handle *h, bool fsid_device);
+int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h);
 
 /* Opens it O_RDONLY, on the mount itself or on the clone. */
-int export_mount_open_file(
-	const struct export_mount *m, const struct ganesha_handle *h, bool on_clone);
+int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, bool on_clone);
 
 /* Whether the mount or its filesystem is read-only now. */
 bool export_mount_read_only(const struct export_mount *m);

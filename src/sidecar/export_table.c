@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/export_table.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "util.h"
-
-struct export_table *export_table_new(void)
+struct export_table *export_table_new(const struct server_kind *server)
 {
 	struct export_table *t = calloc(1, sizeof(*t));
 
-	if (t != NULL)
-		t->refs = 1;
+	if (t == NULL)
+		return NULL;
+	t->refs = 1;
+	t->server = server;
+	t->defaults.set = UINT32_MAX;
 	return t;
 }
 
@@ -21,11 +24,19 @@ struct export_table *export_table_ref(struct export_table *t)
 	return t;
 }
 
+static void client_done(struct export_client *c)
+{
+	free(c->name);
+	free(c->refusal.text);
+}
+
 void export_entry_done(struct export_entry *e)
 {
 	free(e->path);
+	for (size_t i = 0; i < e->nclients; i++)
+		client_done(&e->clients[i]);
 	free(e->clients);
-	free(e->refusal);
+	free(e->refusal.text);
 	*e = (struct export_entry){0};
 }
 
@@ -40,10 +51,55 @@ struct export_table *export_table_unref(struct export_table *t)
 	return NULL;
 }
 
-const struct export_entry *export_table_find(const struct export_table *t, uint16_t id)
+int export_table_add(struct export_table *t, struct export_entry *e)
+{
+	struct export_entry *grown = reallocarray(t->entries, t->nentries + 1, sizeof(*grown));
+
+	if (grown == NULL) {
+		export_entry_done(e);
+		return -ENOMEM;
+	}
+	t->entries = grown;
+	t->entries[t->nentries++] = *e;
+	*e = (struct export_entry){0};
+	return 0;
+}
+
+int export_entry_add_client(struct export_entry *e, struct export_client *c)
+{
+	struct export_client *grown = reallocarray(e->clients, e->nclients + 1, sizeof(*grown));
+
+	if (grown == NULL) {
+		client_done(c);
+		return -ENOMEM;
+	}
+	e->clients = grown;
+	e->clients[e->nclients++] = *c;
+	return 0;
+}
+
+int export_refuse(struct export_refusal *r, enum reason reason, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	if (r->text != NULL)
+		return 0;
+	va_start(ap, format);
+	n = vasprintf(&r->text, format, ap);
+	va_end(ap);
+	if (n < 0) {
+		r->text = NULL;
+		return -ENOMEM;
+	}
+	r->reason = reason;
+	return 0;
+}
+
+const struct export_entry *export_table_find(const struct export_table *t, uint16_t id, const char *path)
 {
 	for (size_t i = 0; i < t->nentries; i++)
-		if (t->entries[i].id == id)
+		if (t->entries[i].id == id && strcmp(t->entries[i].path, path) == 0)
 			return &t->entries[i];
 	return NULL;
 }
@@ -76,22 +132,34 @@ static void perms_fill(struct export_perms *p, const struct export_perms *lower)
 	p->set |= take;
 }
 
-void export_table_perms(const struct export_table *t, const struct export_entry *e,
-	const struct ip_address *peer, struct export_perms *ret)
+enum reason export_table_perms(const struct export_table *t, const struct export_entry *e,
+	const struct ip_address *peer, struct export_perms *ret, const struct export_client **ret_client)
 {
 	struct export_perms p = {0};
+	enum reason reason = e->refusal.text != NULL ? e->refusal.reason : REASON_NONE;
 
-	for (size_t i = 0; i < e->nclients; i++) {
+	*ret_client = NULL;
+	for (size_t i = 0; i < e->nclients && *ret_client == NULL; i++) {
 		const struct export_client *c = &e->clients[i];
 
-		if (c->any || ip_address_in(peer, &c->network, c->prefix)) {
+		switch (c->kind) {
+		case CLIENT_NAME: /* it might be this peer, on other terms than those that follow */
+			return REASON_EXPORT_OPTIONS;
+		case CLIENT_NETWORK:
+			if (!ip_address_in(peer, &c->network, c->prefix))
+				break;
+			__attribute__((fallthrough));
+		case CLIENT_ANY:
+			*ret_client = c;
 			p = c->perms;
-			break;
+			if (c->refusal.text != NULL)
+				reason = c->refusal.reason;
 		}
 	}
 	perms_fill(&p, &e->perms);
 	perms_fill(&p, &t->defaults);
 	*ret = p;
+	return reason;
 }
 
 static bool perms_same(const struct export_perms *a, const struct export_perms *b)
@@ -105,23 +173,24 @@ static bool perms_same(const struct export_perms *a, const struct export_perms *
 
 static bool client_same(const struct export_client *a, const struct export_client *b)
 {
-	return a->any == b->any && ip_address_equal(&a->network, &b->network) &&
-		a->prefix == b->prefix && perms_same(&a->perms, &b->perms);
+	return a->kind == b->kind && strcmp(a->name, b->name) == 0 &&
+		perms_same(&a->perms, &b->perms) && a->fsid.kind == b->fsid.kind &&
+		a->fsid.number == b->fsid.number && strcmp(a->fsid.uuid, b->fsid.uuid) == 0 &&
+		(a->refusal.text == NULL) == (b->refusal.text == NULL);
 }
 
-bool export_table_same(const struct export_table *a, const struct export_table *b, uint16_t id)
+bool export_table_same(
+	const struct export_table *a, const struct export_entry *e, const struct export_table *b)
 {
-	const struct export_entry *x = export_table_find(a, id), *y = export_table_find(b, id);
+	const struct export_entry *o = export_table_find(b, e->id, e->path);
 
-	if (x == NULL || y == NULL)
-		return x == y;
-	if (strcmp(x->path, y->path) != 0 || !perms_same(&x->perms, &y->perms) ||
-		!perms_same(&a->defaults, &b->defaults) || x->nclients != y->nclients ||
-		(x->refusal == NULL) != (y->refusal == NULL) || a->nfs_port != b->nfs_port ||
-		a->fsid_device != b->fsid_device)
+	if (o == NULL || a->server != b->server || !perms_same(&e->perms, &o->perms) ||
+		!perms_same(&a->defaults, &b->defaults) || e->nclients != o->nclients ||
+		(e->refusal.text == NULL) != (o->refusal.text == NULL) ||
+		a->nfs_port != b->nfs_port || a->fsid_device != b->fsid_device)
 		return false;
-	for (size_t i = 0; i < x->nclients; i++)
-		if (!client_same(&x->clients[i], &y->clients[i]))
+	for (size_t i = 0; i < e->nclients; i++)
+		if (!client_same(&e->clients[i], &o->clients[i]))
 			return false;
 	return true;
 }

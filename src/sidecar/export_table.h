@@ -2,7 +2,7 @@
 /*
  * The export table: what the NFS server exports, to whom, and under which squash.
  *
- * A table is built by one thread (ganesha_conf_load) and never changes afterwards: others share it
+ * A table is built by one thread (a server_kind's load) and never changes afterwards: others share it
  * by reference count and need no lock. The export_store holds the current one and is the only place
  * where it is exchanged, under its own mutex, held for a pointer's copy.
  */
@@ -14,12 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "localiofs/reason.h"
 #include "sidecar/ip_address.h"
+#include "util.h"
 
 enum squash {
-	SQUASH_NONE,    /* No_Root_Squash */
-	SQUASH_ROOT,    /* Root_Squash: the server's default */
-	SQUASH_ROOT_ID, /* Root_Id_Squash: the uid and gid only, the groups stay */
+	SQUASH_NONE,    /* no_root_squash */
+	SQUASH_ROOT,    /* root_squash: either server's default */
+	SQUASH_ROOT_ID, /* Ganesha's Root_Id_Squash: the uid and gid only, the groups stay */
 	SQUASH_ALL,
 };
 
@@ -48,46 +50,87 @@ struct export_perms {
 	uint32_t anon_uid, anon_gid;
 };
 
+enum client_kind {
+	CLIENT_ANY,
+	CLIENT_NETWORK, /* or one address */
+	CLIENT_NAME,    /* a host name, wildcard, netgroup or principal: whom it means is not known here */
+};
+
+/* knfsd: what names the filesystem in handles instead of its own identity. */
+enum export_fsid_kind { EXPORT_FSID_OWN, EXPORT_FSID_NUMBER, EXPORT_FSID_UUID };
+
+struct export_fsid {
+	enum export_fsid_kind kind;
+	uint32_t number;
+	char uuid[40]; /* as it was written */
+};
+
+/* Why something gets no grants; text is NULL when it may. */
+struct export_refusal {
+	enum reason reason;
+	char *text;
+};
+
 struct export_client {
-	bool any;
+	enum client_kind kind;
 	struct ip_address network;
 	unsigned prefix; /* of 128 */
+	char *name;      /* as it was written */
+	unsigned rank;   /* etab: the place of its kind in the search */
 	struct export_perms perms;
+	struct export_fsid fsid;
+	struct export_refusal refusal;
 };
 
 struct export_entry {
-	uint16_t id;
-	char *path; /* without a slash at its end, but for "/" */
+	uint16_t id; /* Ganesha's; 0 with knfsd */
+	char *path;  /* without a slash at its end, but for "/" */
 	struct export_perms perms;
-	struct export_client *clients; /* in the file's order: the first match counts */
+	struct export_client *clients; /* in the order of the server's search: the first match counts */
 	size_t nclients;
-	/* Why it gets no grants although it is exported; NULL when it may. */
-	char *refusal;
+	struct export_refusal refusal;
 };
+
+struct server_kind;
 
 struct export_table {
 	atomic_uint refs;
+	const struct server_kind *server;
 	struct export_entry *entries;
 	size_t nentries;
 	struct export_perms defaults; /* EXPORT_DEFAULTS over the server's own; everything set */
-	uint16_t nfs_port;
-	bool fsid_device; /* NFS_CORE_PARAM fsid_device: handles carry the device number */
+	uint16_t nfs_port; /* Ganesha's */
+	bool fsid_device;  /* NFS_CORE_PARAM fsid_device: handles carry the device number */
 };
 
-struct export_table *export_table_new(void); /* one reference; NULL without memory */
+/* One reference, everything denied by default; NULL without memory. */
+struct export_table *export_table_new(const struct server_kind *server);
 struct export_table *export_table_ref(struct export_table *t);
 struct export_table *export_table_unref(struct export_table *t);
 
+/* Takes the entry over, also on failure. */
+int export_table_add(struct export_table *t, struct export_entry *e);
 void export_entry_done(struct export_entry *e);
+/* Takes the client over, also on failure. */
+int export_entry_add_client(struct export_entry *e, struct export_client *c);
 
-const struct export_entry *export_table_find(const struct export_table *t, uint16_t id);
+/* The first reason is enough: a second one changes nothing. -ENOMEM. */
+int PRINTF(3, 4)
+	export_refuse(struct export_refusal *r, enum reason reason, const char *format, ...);
 
-/* The options that hold for a peer (Ganesha: export_check_access). */
-void export_table_perms(const struct export_table *t, const struct export_entry *e,
-	const struct ip_address *peer, struct export_perms *ret);
+/*
+ * The options that hold for a peer, every field set, and the client entry that says so (NULL: none
+ * does, the defaults hold). REASON_NONE, or why the peer gets no grants.
+ */
+enum reason export_table_perms(const struct export_table *t, const struct export_entry *e,
+	const struct ip_address *peer, struct export_perms *ret, const struct export_client **ret_client);
 
-/* Whether sessions that use export id can go on as if nothing had happened. */
-bool export_table_same(const struct export_table *a, const struct export_table *b, uint16_t id);
+/* The entry of the same export in another table: same id, same path; or NULL. */
+const struct export_entry *export_table_find(const struct export_table *t, uint16_t id, const char *path);
+
+/* Whether sessions that use an export of a can go on with b as if nothing had happened. */
+bool export_table_same(
+	const struct export_table *a, const struct export_entry *e, const struct export_table *b);
 
 const char *squash_name(enum squash s);
 

@@ -7,15 +7,15 @@
 #include <sys/inotify.h>
 
 #include "log.h"
-#include "sidecar/ganesha_conf.h"
 #include "util.h"
 
-static void log_refusals(const struct export_table *t)
+static void log_refusal(const struct export_entry *e, const struct export_client *c)
 {
-	for (size_t i = 0; i < t->nentries; i++)
-		if (t->entries[i].refusal != NULL)
-			log_warning("export %u %s gets no grants: %s", t->entries[i].id,
-				t->entries[i].path, t->entries[i].refusal);
+	const struct export_refusal *r = c != NULL ? &c->refusal : &e->refusal;
+
+	if (r->text != NULL)
+		log_warning("%s%s%s gets no grants: %s", e->path, c != NULL ? " for " : "",
+			c != NULL ? c->name : "", r->text);
 }
 
 bool exports_watch_reload(struct exports_watch *w)
@@ -23,21 +23,31 @@ bool exports_watch_reload(struct exports_watch *w)
 	struct export_table *t = NULL;
 	struct conf_error error;
 
-	if (ganesha_conf_load(w->config, &t, &error) < 0) {
+	if (w->server->load(w->config, &t, &error) < 0) {
 		log_error("%s", error.text);
 		return false;
 	}
-	log_info("%s: %zu exports", w->config, t->nentries);
-	log_refusals(t);
+	log_info("%s: %zu exports of %s", w->config, t->nentries, w->server->title);
+	for (size_t i = 0; i < t->nentries; i++) {
+		log_refusal(&t->entries[i], NULL);
+		for (size_t j = 0; j < t->entries[i].nclients; j++)
+			log_refusal(&t->entries[i], &t->entries[i].clients[j]);
+	}
 	export_store_replace(w->store, t);
 	return true;
 }
 
-int exports_watch_start(struct exports_watch *w, const char *config, struct export_store *store)
+int exports_watch_start(struct exports_watch *w, const struct server_kind *server,
+	const char *config, struct export_store *store)
 {
 	_cleanup_free_ char *copy = strdup(config);
+	const char *slash = strrchr(config, '/');
 
-	*w = (struct exports_watch){.config = config, .store = store, .inotify_fd = -1};
+	*w = (struct exports_watch){.server = server,
+		.config = config,
+		.file = slash != NULL ? slash + 1 : config,
+		.store = store,
+		.inotify_fd = -1};
 	if (copy == NULL)
 		return -ENOMEM;
 	w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
@@ -45,7 +55,8 @@ int exports_watch_start(struct exports_watch *w, const char *config, struct expo
 		inotify_add_watch(w->inotify_fd, dirname(copy), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
 		int r = -errno;
 
-		log_error("%s cannot be watched: %s", config, strerror(-r));
+		log_error("%s: its folder cannot be watched: %s (--config= names another file)", config,
+			strerror(-r));
 		return r;
 	}
 	return exports_watch_reload(w) ? 0 : -EBADMSG;
@@ -67,7 +78,9 @@ bool exports_watch_event(struct exports_watch *w)
 			const struct inotify_event *e = (const void *)p;
 
 			/* An included file, or a link on the way, may have any name. */
-			changed = true;
+			if (w->server->config_includes || (e->mask & IN_Q_OVERFLOW) != 0 ||
+				(e->len > 0 && strcmp(e->name, w->file) == 0))
+				changed = true;
 			p += sizeof(*e) + e->len;
 		}
 	return changed;
@@ -97,30 +110,41 @@ static void print_perms(const struct export_perms *p)
 	printf("\n");
 }
 
-void exports_print(const struct export_table *t)
+static void print_client(const struct export_client *c)
 {
-	printf("NFS port %u\ndefaults:", t->nfs_port);
-	print_perms(&t->defaults);
+	printf("  %s:", c->name[0] != '\0' ? c->name : "*");
+	if (c->fsid.kind == EXPORT_FSID_NUMBER)
+		printf(" fsid=%u", c->fsid.number);
+	else if (c->fsid.kind == EXPORT_FSID_UUID)
+		printf(" fsid=%s", c->fsid.uuid);
+	print_perms(&c->perms);
+	if (c->kind == CLIENT_NAME)
+		printf("    no grants: who that is is not known here; nor for clients below\n");
+	if (c->refusal.text != NULL)
+		printf("    no grants: %s\n", c->refusal.text);
+}
+
+void exports_print(const struct export_table *t, const char *config)
+{
+	bool ganesha = t->server == &server_ganesha;
+
+	printf("server: %s, TCP port %u\nexports: %s\n", t->server->title, t->server->port(t), config);
+	if (ganesha) {
+		printf("defaults:");
+		print_perms(&t->defaults);
+	}
+	if (t->nentries == 0)
+		printf("nothing is exported\n");
 	for (size_t i = 0; i < t->nentries; i++) {
 		const struct export_entry *e = &t->entries[i];
 
-		printf("export %u %s:", e->id, e->path);
+		printf("%s:", e->path);
+		if (ganesha)
+			printf(" export_id=%u", e->id);
 		print_perms(&e->perms);
-		for (size_t j = 0; j < e->nclients; j++) {
-			char text[IP_ADDRESS_TEXT] = "*";
-			unsigned prefix = e->clients[j].prefix;
-
-			if (e->clients[j].any) {
-				printf("  client *:");
-			} else {
-				ip_address_format(&e->clients[j].network, text);
-				if (ip_address_is_ipv4(&e->clients[j].network) && prefix >= 96)
-					prefix -= 96;
-				printf("  client %s/%u:", text, prefix);
-			}
-			print_perms(&e->clients[j].perms);
-		}
-		if (e->refusal != NULL)
-			printf("  no grants: %s\n", e->refusal);
+		for (size_t j = 0; j < e->nclients; j++)
+			print_client(&e->clients[j]);
+		if (e->refusal.text != NULL)
+			printf("  no grants: %s\n", e->refusal.text);
 	}
 }

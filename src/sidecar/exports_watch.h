@@ -10,15 +10,19 @@
 #include <stdbool.h>
 
 #include "sidecar/export_table.h"
+#include "sidecar/server_kind.h"
 
 struct exports_watch {
+	const struct server_kind *server;
 	const char *config;
+	const char *file; /* config without its folder */
 	struct export_store *store;
 	int inotify_fd;
 };
 
 /* -EBADMSG and such when there is no table to start with; said in the log. */
-int exports_watch_start(struct exports_watch *w, const char *config, struct export_store *store);
+int exports_watch_start(struct exports_watch *w, const struct server_kind *server,
+	const char *config, struct export_store *store);
 void exports_watch_done(struct exports_watch *w);
 
 /* Loads the file again; true when the table was exchanged. */
@@ -27,4 +31,4 @@ bool exports_watch_reload(struct exports_watch *w);
 bool exports_watch_event(struct exports_watch *w);
 
 /* What --check prints. */
-void exports_print(const struct export_table *t);
+void exports_print(const struct export_table *t, const char *config);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/ganesha_conf.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "sidecar/nfs_server.h"
+#include "sidecar/server_kind.h"
 
 #define MAX_EXPORTS 1024
 #define MAX_CLIENTS 4096 /* of one export */
@@ -177,29 +179,12 @@ static int read_perm(const struct conf_node *n, struct export_perms *p, struct c
 	return r < 0 ? r : 1;
 }
 
-static int PRINTF(2, 3) refuse(struct export_entry *e, const char *format, ...)
-{
-	va_list ap;
-	int n;
-
-	if (e->refusal != NULL)
-		return 0; /* the first reason is enough */
-	va_start(ap, format);
-	n = vasprintf(&e->refusal, format, ap);
-	va_end(ap);
-	if (n < 0) {
-		e->refusal = NULL;
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 static int unknown_key(struct export_entry *e, const struct conf_node *n)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
 		if (is_key(n, harmless[i]))
 			return 0;
-	return refuse(e, "%s:%u: %s is not known here and might restrict access", n->file, n->line,
+	return export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: %s is not known here and might restrict access", n->file, n->line,
 		n->name);
 }
 
@@ -209,24 +194,18 @@ static int add_clients(struct export_entry *e, const struct conf_node *list,
 	int r;
 
 	for (const struct conf_value *v = list->values; v != NULL; v = v->next) {
-		struct export_client c = {.perms = *perms}, *grown;
+		struct export_client c = {.perms = *perms, .kind = CLIENT_NETWORK};
 
-		if (strcmp(v->text, "*") == 0 || strcmp(v->text, "0.0.0.0") == 0) {
-			c.any = true;
-		} else if (ip_address_parse(v->text, &c.network, &c.prefix) < 0) {
-			r = refuse(e, "%s:%u: client %s: only addresses, networks and * are known here",
-				list->file, list->line, v->text);
-			if (r < 0)
-				return r;
-			continue;
-		}
 		if (e->nclients >= MAX_CLIENTS)
 			return conf_tree_fail(error, list, "more than %d clients", MAX_CLIENTS);
-		grown = reallocarray(e->clients, e->nclients + 1, sizeof(*grown));
-		if (grown == NULL)
-			return -ENOMEM;
-		e->clients = grown;
-		e->clients[e->nclients++] = c;
+		if (strcmp(v->text, "*") == 0 || strcmp(v->text, "0.0.0.0") == 0)
+			c.kind = CLIENT_ANY;
+		else if (ip_address_parse(v->text, &c.network, &c.prefix) < 0)
+			c.kind = CLIENT_NAME;
+		c.name = strdup(v->text);
+		r = c.name == NULL ? -ENOMEM : export_entry_add_client(e, &c);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -269,14 +248,14 @@ static int read_fsal(struct export_entry *e, const struct conf_node *block, stru
 		if (!n->block && is_key(n, "Name"))
 			r = one_value(n, &name, error);
 		else
-			r = refuse(e, "%s:%u: FSAL's %s is not known here", n->file, n->line, n->name);
+			r = export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: FSAL's %s is not known here", n->file, n->line, n->name);
 		if (r < 0)
 			return r;
 	}
 	if (name == NULL)
 		return conf_tree_fail(error, block, "FSAL has no Name");
 	if (strcasecmp(name, "VFS") != 0)
-		return refuse(e, "%s:%u: FSAL %s keeps its files in no local filesystem known here",
+		return export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: FSAL %s keeps its files in no local filesystem known here",
 			block->file, block->line, name);
 	return 0;
 }
@@ -333,28 +312,28 @@ static int read_export(
 	return 0;
 }
 
+static bool id_is_taken(const struct export_table *t, uint16_t id)
+{
+	for (size_t i = 0; i < t->nentries; i++)
+		if (t->entries[i].id == id)
+			return true;
+	return false;
+}
+
 static int add_export(
 	struct export_table *t, const struct conf_node *block, struct conf_error *error)
 {
-	struct export_entry *grown, e = {0};
+	struct export_entry e = {0};
 	int r;
 
 	if (t->nentries >= MAX_EXPORTS)
 		return conf_tree_fail(error, block, "more than %d exports", MAX_EXPORTS);
 	r = read_export(&e, block, error);
-	if (r >= 0 && export_table_find(t, e.id) != NULL)
+	if (r >= 0 && id_is_taken(t, e.id))
 		r = conf_tree_fail(error, block, "Export_Id %u is there twice", e.id);
-	if (r >= 0) {
-		grown = reallocarray(t->entries, t->nentries + 1, sizeof(*grown));
-		if (grown == NULL) {
-			r = -ENOMEM;
-		} else {
-			t->entries = grown;
-			t->entries[t->nentries++] = e;
-		}
-	}
-	if (r < 0)
-		export_entry_done(&e);
+	if (r >= 0)
+		return export_table_add(t, &e);
+	export_entry_done(&e);
 	return r;
 }
 
@@ -400,7 +379,7 @@ static int build(
 	bool nfs3 = true;
 	int r = 0;
 
-	t->nfs_port = 2049;
+	t->nfs_port = NFS_DEFAULT_PORT;
 	t->defaults = (struct export_perms){
 		.squash = SQUASH_ROOT,
 		.sec_sys = true,
@@ -423,14 +402,14 @@ static int build(
 	/* A protocol that the server does not speak at all is spoken by no export. */
 	for (size_t i = 0; i < t->nentries && !nfs3; i++)
 		if (r >= 0)
-			r = refuse(&t->entries[i], "the server's Protocols lack 3");
+			r = export_refuse(&t->entries[i].refusal, REASON_CLIENT_DENIED, "the server's Protocols lack 3");
 	return r;
 }
 
 /* Uses the tree up. */
 static int finish(struct conf_node *tree, struct export_table **ret, struct conf_error *error)
 {
-	struct export_table *t = export_table_new();
+	struct export_table *t = export_table_new(&server_ganesha);
 	int r = t != NULL ? build(tree, t, error) : -ENOMEM;
 
 	(void)conf_tree_free(tree);

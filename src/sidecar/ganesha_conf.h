@@ -6,8 +6,8 @@
  * Protocols those of NFS_CORE_PARAM (3 and 4).
  *
  * A bad value refuses the whole file, so that a half understood one never replaces a good table. What
- * is valid but cannot be honoured here (a host name among the clients, an unknown key inside an
- * export that might restrict access) leaves its export in the table with a refusal: it gets no grants.
+ * is valid but cannot be honoured here (an unknown key inside an export that might restrict access)
+ * leaves its export in the table with a refusal: it gets no grants.
  */
 #pragma once
 

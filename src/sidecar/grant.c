@@ -5,10 +5,8 @@
 #include <sys/stat.h>
 
 #include "localiofs/reason.h"
-#include "sidecar/access_ganesha.h"
 #include "sidecar/claimable.h"
 #include "sidecar/fuse_device.h"
-#include "sidecar/squash_ganesha.h"
 #include "sidecar/thread_cred.h"
 #include "util.h"
 
@@ -39,10 +37,10 @@ int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
 }
 
 /* The id, and the descriptor to keep; or a negative errno. */
-static int make_id(const struct grant_context *g, const struct ganesha_handle *handle,
-	const struct broker_cred *cred, bool writable, int *ret_kept)
+static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable,
+	int *ret_kept)
 {
-	_cleanup_close_ int kept = export_mount_open_file(g->mount, handle, !writable);
+	_cleanup_close_ int kept = export_mount_open_file(g->at->mount, &g->at->handle, !writable);
 	int id;
 
 	if (kept < 0)
@@ -62,9 +60,8 @@ static void fail(struct broker_open_reply *reply, int error, enum reason reason)
 }
 
 /* Question (b): what may be registered. Everything that stops it is a reason, never an error. */
-static void register_file(const struct grant_context *g, const struct ganesha_handle *handle,
-	int fd, const struct access_file *file, const struct broker_cred *cred,
-	struct broker_open_reply *reply, int *ret_kept)
+static void register_file(const struct grant_context *g, const struct access_file *file,
+	const struct broker_cred *cred, struct broker_open_reply *reply, int *ret_kept)
 {
 	bool may_read, may_write;
 	int id;
@@ -73,12 +70,12 @@ static void register_file(const struct grant_context *g, const struct ganesha_ha
 		reply->reason = REASON_LIMIT;
 		return;
 	}
-	if (claimable_rights(fd, file, g->perms, &may_read, &may_write) < 0 || !may_read) {
+	if (claimable_rights(g->server, file, &g->at->perms, &may_read, &may_write) < 0 || !may_read) {
 		reply->reason = REASON_UNREADABLE;
 		return;
 	}
-	may_write = may_write && g->perms->write && !export_mount_read_only(g->mount);
-	id = make_id(g, handle, cred, may_write, ret_kept);
+	may_write = may_write && g->at->perms.write && !export_mount_read_only(g->at->mount);
+	id = make_id(g, cred, may_write, ret_kept);
 	if (id <= 0) {
 		reply->reason = REASON_KERNEL_REFUSED;
 		return;
@@ -87,10 +84,10 @@ static void register_file(const struct grant_context *g, const struct ganesha_ha
 	reply->writable = may_write;
 }
 
-void grant_open(const struct grant_context *g, const struct ganesha_handle *handle,
-	const struct broker_open *request, struct broker_open_reply *reply, int *ret_kept)
+void grant_open(const struct grant_context *g, const struct broker_open *request,
+	struct broker_open_reply *reply, int *ret_kept)
 {
-	_cleanup_close_ int fd = export_mount_resolve(g->mount, handle, g->fsid_device);
+	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
 	struct access_file file;
 	struct broker_cred cred;
 	struct statx stx;
@@ -98,10 +95,6 @@ void grant_open(const struct grant_context *g, const struct ganesha_handle *hand
 
 	*ret_kept = -1;
 	*reply = (struct broker_open_reply){0};
-	if (fd == -EXDEV) {
-		fail(reply, -ESTALE, REASON_WRONG_EXPORT);
-		return;
-	}
 	if (fd < 0) {
 		fail(reply, -ESTALE, REASON_BAD_HANDLE);
 		return;
@@ -111,7 +104,7 @@ void grant_open(const struct grant_context *g, const struct ganesha_handle *hand
 		fail(reply, r, REASON_BAD_HANDLE);
 		return;
 	}
-	r = squash_ganesha(g->perms, &request->cred, &cred);
+	r = g->server->squash(&g->at->perms, &request->cred, &cred);
 	if (r < 0) {
 		fail(reply, -EACCES, REASON_CLIENT_DENIED);
 		return;
@@ -120,14 +113,23 @@ void grant_open(const struct grant_context *g, const struct ganesha_handle *hand
 		reply->reason = REASON_NOT_REGULAR;
 		return;
 	}
-	file = (struct access_file){.mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
+	file = (struct access_file){.fd = fd,
+		.mode = stx.stx_mode,
+		.uid = stx.stx_uid,
+		.gid = stx.stx_gid,
+		.append_only = (stx.stx_attributes & STATX_ATTR_APPEND) != 0};
 	/* Question (a): what the server would say to ACCESS. */
-	reply->access = access_ganesha_bits(&file, &cred, g->perms->write);
+	r = g->server->access(&file, &cred, g->at->perms.write);
+	if (r < 0) {
+		fail(reply, r, REASON_BAD_HANDLE);
+		return;
+	}
+	reply->access = (uint32_t)r;
 	if ((request->flags & BROKER_OPEN_WANT_ID) == 0)
 		return;
 	if ((stx.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {
 		reply->reason = REASON_APPEND_ONLY;
 		return;
 	}
-	register_file(g, handle, fd, &file, &cred, reply, ret_kept);
+	register_file(g, &file, &cred, reply, ret_kept);
 }

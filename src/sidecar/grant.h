@@ -10,13 +10,11 @@
 #include <stdbool.h>
 
 #include "localiofs/broker_protocol.h"
-#include "sidecar/export_mount.h"
-#include "sidecar/export_table.h"
+#include "sidecar/locator.h"
 
 struct grant_context {
-	const struct export_perms *perms; /* that hold for the peer */
-	const struct export_mount *mount;
-	bool fsid_device;
+	const struct server_kind *server;
+	const struct location *at;
 	bool may_register; /* false: the session has all the ids it may have */
 	int fuse_fd;
 };
@@ -25,8 +23,8 @@ struct grant_context {
  * Fills *reply, its error included. When it carries an id, *ret_kept is the O_RDONLY descriptor that
  * was opened before the id was made and that COMMIT is to fsync: the caller's; else -1.
  */
-void grant_open(const struct grant_context *g, const struct ganesha_handle *handle,
-	const struct broker_open *request, struct broker_open_reply *reply, int *ret_kept);
+void grant_open(const struct grant_context *g, const struct broker_open *request,
+	struct broker_open_reply *reply, int *ret_kept);
 
 /* The attributes of an O_PATH descriptor, as they go over the wire. */
 struct statx;

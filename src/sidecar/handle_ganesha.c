@@ -12,6 +12,7 @@
 #define KERNEL_TYPE_MASK 0xc0
 #define KERNEL_TYPE_8    0x40
 #define KERNEL_TYPE_16   0x80
+#define MAX_KERNEL       48 /* VFS_MAX_HANDLE */
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define OUR_FLAGS FLAG_BIG_ENDIAN
@@ -19,28 +20,8 @@
 #define OUR_FLAGS 0
 #endif
 
-/*
- * ext4, xfs and others ignore what follows the bytes they know, so that one file would have many
- * handles. The lengths are those of include/linux/exportfs.h's types; parents (connectable handles)
- * are never asked for by Ganesha. 0: a type not known here, whose length its filesystem checks.
- */
-static uint32_t kernel_handle_length(int type)
+static int decode_kernel(const uint8_t *p, size_t left, unsigned width, struct nfs_handle *h)
 {
-	switch (type) {
-	case 0x01: /* FILEID_INO32_GEN: ext2, ext3, ext4; tmpfs has 12 and cannot be exported */
-		return 8;
-	case 0x81: /* xfs: FILEID_INO32_GEN | XFS_FILEID_TYPE_64FLAG */
-		return 12;
-	case 0x4d: /* FILEID_BTRFS_WITHOUT_PARENT */
-		return 20;
-	default:
-		return 0;
-	}
-}
-
-static int decode_kernel(const uint8_t *p, size_t left, unsigned width, struct ganesha_handle *h)
-{
-	uint32_t expected;
 	int16_t type16;
 	int32_t type32;
 	size_t used;
@@ -70,59 +51,54 @@ static int decode_kernel(const uint8_t *p, size_t left, unsigned width, struct g
 		return -EBADMSG;
 	}
 	left -= used;
-	if (left < 4 || left > sizeof(h->kernel))
-		return -EBADMSG;
-	expected = kernel_handle_length(h->kernel_type);
-	if (expected != 0 && left != expected)
+	if (left < 4 || left > MAX_KERNEL)
 		return -EBADMSG;
 	memcpy(h->kernel, p + used, left);
 	h->kernel_length = (uint32_t)left;
 	return 0;
 }
 
-int handle_ganesha_decode(const struct broker_fh *fh, struct ganesha_handle *ret)
+enum reason handle_ganesha_decode(const struct broker_fh *fh, struct nfs_handle *ret)
 {
-	struct ganesha_handle h = {0};
-	size_t opaque, fsid_length;
+	struct nfs_handle h = {0};
 	const uint8_t *p = fh->data;
-	int r;
+	size_t opaque;
 
 	if (fh->length < HEADER + 1 || fh->length > BROKER_MAX_FH)
-		return -EBADMSG;
+		return REASON_BAD_HANDLE;
 	if (p[0] != VERSION || p[1] != OUR_FLAGS)
-		return -EBADMSG;
+		return REASON_BAD_HANDLE;
 	h.export_id = (uint16_t)(p[2] << 8 | p[3]);
 	opaque = p[4];
 	if (h.export_id == 0 || opaque == 0)
-		return -EBADMSG;
+		return REASON_BAD_HANDLE;
 	/* exact (NFSv4) or padded with zeros to four bytes (NFSv3) */
 	if (fh->length != HEADER + opaque && fh->length != (HEADER + opaque + 3) / 4 * 4)
-		return -EBADMSG;
+		return REASON_BAD_HANDLE;
 	for (size_t i = HEADER + opaque; i < fh->length; i++)
 		if (p[i] != 0)
-			return -EBADMSG;
+			return REASON_BAD_HANDLE;
 
 	if ((p[HEADER] & DUMMY) != 0)
-		return -EBADMSG;
-	h.fsid_type = (enum ganesha_fsid)(p[HEADER] & FSID_MASK);
+		return REASON_BAD_HANDLE;
+	h.fsid_type = p[HEADER] & FSID_MASK;
 	switch (h.fsid_type) {
 	case GANESHA_FSID_UUID:
-		fsid_length = 16;
+		h.fsid_length = 16;
 		break;
 	case GANESHA_FSID_STATFS:
 	case GANESHA_FSID_DEVICE:
-		fsid_length = 8;
+		h.fsid_length = 8;
 		break;
 	default:
-		return -EOPNOTSUPP;
+		return REASON_EXPORT_OPTIONS;
 	}
-	if (opaque < 1 + fsid_length)
-		return -EBADMSG;
-	memcpy(h.fsid, p + HEADER + 1, fsid_length);
-	r = decode_kernel(p + HEADER + 1 + fsid_length, opaque - 1 - fsid_length,
-		p[HEADER] & KERNEL_TYPE_MASK, &h);
-	if (r < 0)
-		return r;
+	if (opaque < 1 + h.fsid_length)
+		return REASON_BAD_HANDLE;
+	memcpy(h.fsid, p + HEADER + 1, h.fsid_length);
+	if (decode_kernel(p + HEADER + 1 + h.fsid_length, opaque - 1 - h.fsid_length,
+		    p[HEADER] & KERNEL_TYPE_MASK, &h) < 0)
+		return REASON_BAD_HANDLE;
 	*ret = h;
-	return 0;
+	return REASON_NONE;
 }

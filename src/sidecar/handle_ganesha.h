@@ -11,31 +11,20 @@
  */
 #pragma once
 
-#include <fcntl.h>
-#include <stdint.h>
-
 #include "localiofs/broker_protocol.h"
+#include "localiofs/reason.h"
+#include "sidecar/nfs_handle.h"
 
 /* enum fsid_type of fsal_api.h; the types not listed need options that no grant is given under. */
 enum ganesha_fsid {
-	GANESHA_FSID_UUID = 3,    /* two u64: the bytes of the filesystem's UUID */
-	GANESHA_FSID_STATFS = 4,  /* two u32 of statfs f_fsid, or major and minor when it is zero */
-	GANESHA_FSID_DEVICE = 5,  /* two u32: major and minor */
-};
-
-#define GANESHA_MAX_KERNEL_HANDLE 48 /* VFS_MAX_HANDLE */
-
-struct ganesha_handle {
-	uint16_t export_id;
-	enum ganesha_fsid fsid_type;
-	uint8_t fsid[16]; /* 16 bytes of a UUID, 8 of the others */
-	int kernel_type;
-	uint32_t kernel_length;
-	uint8_t kernel[GANESHA_MAX_KERNEL_HANDLE];
+	GANESHA_FSID_UUID = 3,   /* two u64: the bytes of the filesystem's UUID */
+	GANESHA_FSID_STATFS = 4, /* two u32 of statfs f_fsid, or major and minor when it is zero */
+	GANESHA_FSID_DEVICE = 5, /* two u32: major and minor */
 };
 
 /*
- * -EBADMSG for what no Ganesha server makes: wrong version, flags, lengths, padding, the pseudo file
- * system (export 0), data server handles, dummies. -EOPNOTSUPP for an fsid type that gets no grants.
+ * REASON_BAD_HANDLE for what no Ganesha server makes: wrong version, flags, lengths, padding, the
+ * pseudo file system (export 0), data server handles, dummies. REASON_EXPORT_OPTIONS for an fsid
+ * type that gets no grants.
  */
-int handle_ganesha_decode(const struct broker_fh *fh, struct ganesha_handle *ret);
+enum reason handle_ganesha_decode(const struct broker_fh *fh, struct nfs_handle *ret);

@@ -17,7 +17,6 @@
 #include "probe/registry.h"
 #include "sidecar/broker.h"
 #include "sidecar/exports_watch.h"
-#include "sidecar/ganesha_conf.h"
 #include "sidecar/notify.h"
 #include "sidecar/rpc_server.h"
 #include "sidecar/sidecar_options.h"
@@ -32,16 +31,32 @@ struct sidecar {
 	int registry, nonces, signals;
 };
 
+/* Fills in what was left to us: which server, and where its exports are. */
+static int find_server(struct sidecar_options *o)
+{
+	struct conf_error error;
+
+	if (o->server == NULL)
+		o->server = server_kind_find(o->config, &error);
+	if (o->server == NULL) {
+		log_error("%s", error.text);
+		return -ENOENT;
+	}
+	if (o->config == NULL)
+		o->config = o->server->default_config;
+	return 0;
+}
+
 static int check(const struct sidecar_options *o)
 {
 	struct export_table *t = NULL;
 	struct conf_error error;
 
-	if (ganesha_conf_load(o->config, &t, &error) < 0) {
+	if (o->server->load(o->config, &t, &error) < 0) {
 		log_error("%s", error.text);
 		return EXIT_FAILURE;
 	}
-	exports_print(t);
+	exports_print(t, o->config);
 	(void)export_table_unref(t);
 	return EXIT_SUCCESS;
 }
@@ -94,7 +109,7 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 		log_error("capabilities cannot be dropped: %s", strerror(-r));
 		return r;
 	}
-	r = exports_watch_start(&s->watch, o->config, &s->exports);
+	r = exports_watch_start(&s->watch, o->server, o->config, &s->exports);
 	if (r < 0)
 		return r;
 	r = broker_start(&s->broker, &s->exports, s->registry, s->nonces);
@@ -103,10 +118,7 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 			r == -EADDRINUSE ? " by another sidecar" : "");
 		return r;
 	}
-	r = rpc_server_start(o->probeport, &s->broker, &s->exports, &s->rpc);
-	if (r < 0)
-		log_error("no thread for probes: %s", strerror(-r));
-	return r;
+	return rpc_server_start(o->probeport, &s->broker, &s->exports, &s->rpc);
 }
 
 static void reload(struct sidecar *s)
@@ -188,5 +200,7 @@ int main(int argc, char **argv)
 	if (r != 0)
 		return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 	log_set_debug(o.debug);
+	if (find_server(&o) < 0)
+		return EXIT_FAILURE;
 	return o.check ? check(&o) : serve(&o);
 }

@@ -9,7 +9,6 @@
 #include <netinet/tcp.h>
 #include <string.h>
 
-#define SERVING_FOR_MS    1000
 #define ANSWER_TIMEOUT_MS 2000
 
 /* Sees one socket; a value other than 0 ends the dump and is its result. */
@@ -144,25 +143,4 @@ int nfs_server_has_client(uint16_t port, const struct ip_address *peer)
 	if (r > 0)
 		return r;
 	return dump(AF_INET, TCP_ESTABLISHED, port, is_client, &s);
-}
-
-bool nfs_server_serving(uint16_t port)
-{
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-	static uint64_t asked_ms;
-	static uint16_t asked_port;
-	static bool serving;
-	struct nfs_listener list[NFS_SERVER_MAX_LISTENERS];
-
-	LOCKED(&lock);
-	if (asked_port != port || now_ms() - asked_ms >= SERVING_FOR_MS) {
-		int n = nfs_server_listeners(port, list);
-
-		if (n < 0)
-			return false; /* the asker's trouble, not the server's: nothing to remember */
-		serving = n > 0;
-		asked_port = port;
-		asked_ms = now_ms();
-	}
-	return serving;
 }

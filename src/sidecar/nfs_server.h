@@ -3,14 +3,14 @@
  * The NFS server as this network namespace sees it: where it listens, and who is connected to it.
  * Asked of the kernel by netlink (sock_diag(7)), so it holds for any server.
  *
- * nfs_server_serving() is asked at each grant and remembers its answer for a second under its own
- * mutex; the others ask each time. Any thread: a socket is made and closed inside each call.
+ * Any thread: a socket is made and closed inside each call.
  */
 #pragma once
 
 #include "sidecar/ip_address.h"
 #include "util.h"
 
+#define NFS_DEFAULT_PORT         2049
 #define NFS_SERVER_MAX_LISTENERS 16
 
 struct nfs_listener {
@@ -24,6 +24,3 @@ int nfs_server_listeners(uint16_t port, struct nfs_listener ret[NFS_SERVER_MAX_L
 
 /* 1 when peer holds an established TCP connection to the server's port, 0 when not, or an errno. */
 int nfs_server_has_client(uint16_t port, const struct ip_address *peer);
-
-/* Whether the server is serving now; at most a second old. */
-bool nfs_server_serving(uint16_t port);

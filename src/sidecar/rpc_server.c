@@ -11,6 +11,7 @@
 #include "log.h"
 #include "probe/oncrpc.h"
 #include "sidecar/nfs_server.h"
+#include "sidecar/server_kind.h"
 
 #define MAX_CONNECTIONS 64
 #define MAX_OF_ADDRESS  8
@@ -47,7 +48,7 @@ struct rpc_server {
 static uint16_t nfs_port(struct rpc_server *s)
 {
 	struct export_table *t = export_store_get(s->exports);
-	uint16_t port = t->nfs_port;
+	uint16_t port = t->server->port(t);
 
 	(void)export_table_unref(t);
 	return port;
@@ -125,7 +126,8 @@ static void follow_server(struct rpc_server *s)
 		s->listeners[s->nlisteners++] = (struct listener){.at = want[j], .fd = fd};
 	}
 	if (error != s->last_error && error < 0)
-		log_error("cannot listen on port %u: %s", s->probeport, strerror(-error));
+		log_error("cannot listen on port %u for probes: %s (--probeport= names another)",
+			s->probeport, strerror(-error));
 	s->last_error = error;
 }
 
@@ -314,8 +316,19 @@ int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_st
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		s->connections[i].fd = -1;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = s->stop_fd < 0 ? -errno : -pthread_create(&s->thread, NULL, run, s);
+	r = s->stop_fd < 0 ? -errno : 0;
+	/* Later on a port that is taken may become free; one that is taken now is somebody's for good. */
+	follow_server(s);
+	if (r >= 0 && s->nlisteners == 0)
+		r = s->last_error;
+	if (r >= 0) {
+		r = -pthread_create(&s->thread, NULL, run, s);
+		if (r < 0)
+			log_error("no thread for probes: %s", strerror(-r));
+	}
 	if (r < 0) {
+		for (unsigned i = 0; i < s->nlisteners; i++)
+			(void)close_fd(s->listeners[i].fd);
 		(void)close_fd(s->stop_fd);
 		free(s);
 		return r;

@@ -15,7 +15,10 @@
 
 struct rpc_server;
 
-/* Makes the thread. The broker and the exports must outlive it. */
+/*
+ * Makes the thread. The broker and the exports must outlive it. An error when there is none, or when
+ * the NFS server serves and its addresses are taken on our port; the log says so.
+ */
 int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports,
 	struct rpc_server **ret);
 /* Ends the thread and closes everything. */

@@ -15,21 +15,19 @@
 #include "sidecar/backing_table.h"
 #include "sidecar/broker.h"
 #include "sidecar/commit_queue.h"
-#include "sidecar/export_mount.h"
 #include "sidecar/fuse_device.h"
 #include "sidecar/grant.h"
-#include "sidecar/nfs_server.h"
+#include "sidecar/locator.h"
 #include "sidecar/packet.h"
 
 #define MAX_IDS      16384
-#define MAX_MOUNTS   16 /* exports that one session uses at a time */
 /* of RLIMIT_NOFILE, for all that is no backing file */
-#define SPARE_FDS    (COMMIT_PENDING + COMMIT_WORKERS + 2 * MAX_MOUNTS + 64)
+#define SPARE_FDS    (COMMIT_PENDING + COMMIT_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
 #define ANNOUNCE_MS  10000
 #define MATCH_MS     (NONCE_LIFETIME_S * 1000)
 #define HELLO_MS     10000
 #define IDLE_MS      60000 /* without a request and without ids: the exports' mounts are let go */
-#define FIRST_FREE_PORT 1024 /* below: reserved for root, `secure` */
+#define FIRST_FREE_PORT 1024 /* below: reserved for root */
 
 enum state { NEW, ANNOUNCED, MATCHED, READY };
 
@@ -38,12 +36,7 @@ struct run {
 	struct session *s;
 	enum state state;
 	uint64_t deadline_ms; /* of the state, but for READY */
-	struct ip_address peer;
-	uint16_t peer_port;
-	struct export_table *table; /* the one that the mounts below belong to */
-	struct export_mount *mounts[MAX_MOUNTS];
-	unsigned nmounts;
-	uint8_t used[(UINT16_MAX + 1) / 8]; /* export ids that something was granted under */
+	struct locator locator;
 	int fuse_fd;
 	unsigned max_ids;
 	struct backing_table ids;
@@ -78,85 +71,6 @@ static void enter(struct run *x, enum state state, unsigned ms)
 	x->deadline_ms = now_ms() + ms;
 }
 
-/* What the peer may ask of the export, and the reason when it may nothing. */
-static enum reason authorise(
-	const struct run *x, const struct export_entry *e, struct export_perms *ret)
-{
-	export_table_perms(x->table, e, &x->peer, ret);
-	if (e->refusal != NULL || !ret->read || !ret->sec_sys || !ret->nfs3 || !ret->tcp ||
-		ret->manage_gids ||
-		(ret->privileged_port && x->peer_port >= FIRST_FREE_PORT))
-		return REASON_CLIENT_DENIED;
-	if (!nfs_server_serving(x->table->nfs_port))
-		return REASON_NOT_SERVING;
-	return REASON_NONE;
-}
-
-/* No new files are opened by it; its ids keep it. */
-static void drop_mount(struct run *x, unsigned i)
-{
-	(void)export_mount_unref(x->mounts[i]);
-	x->mounts[i] = x->mounts[--x->nmounts];
-}
-
-static void drop_mounts(struct run *x)
-{
-	while (x->nmounts > 0)
-		drop_mount(x, x->nmounts - 1);
-}
-
-static void forget_mount(struct run *x, uint16_t export_id)
-{
-	for (unsigned i = 0; i < x->nmounts; i++)
-		if (x->mounts[i]->export_id == export_id)
-			drop_mount(x, i--);
-}
-
-/* The export's mount, opened at its first use and checked at each. */
-static int use_mount(struct run *x, const struct export_entry *e, struct export_mount **ret)
-{
-	int r;
-
-	for (unsigned i = 0; i < x->nmounts; i++) {
-		if (x->mounts[i]->export_id != e->id)
-			continue;
-		r = export_mount_check(x->mounts[i], e->path);
-		if (r < 0)
-			drop_mount(x, i); /* the next request opens what is there now */
-		else
-			*ret = x->mounts[i];
-		return r;
-	}
-	if (x->nmounts == MAX_MOUNTS)
-		drop_mount(x, 0);
-	r = export_mount_open(e->id, e->path, &x->mounts[x->nmounts]);
-	if (r >= 0)
-		*ret = x->mounts[x->nmounts++];
-	return r;
-}
-
-/* From a handle to everything that a grant needs; the reason on failure. */
-static enum reason locate(struct run *x, const struct broker_fh *fh, struct ganesha_handle *handle,
-	const struct export_entry **ret_entry, struct export_perms *perms, struct export_mount **ret)
-{
-	const struct export_entry *e;
-	enum reason reason;
-
-	if (handle_ganesha_decode(fh, handle) < 0)
-		return REASON_BAD_HANDLE;
-	e = export_table_find(x->table, handle->export_id);
-	if (e == NULL)
-		return REASON_NOT_EXPORTED;
-	reason = authorise(x, e, perms);
-	if (reason != REASON_NONE)
-		return reason;
-	if (use_mount(x, e, ret) < 0)
-		return REASON_WRONG_EXPORT;
-	x->used[e->id / 8] |= (uint8_t)(1U << e->id % 8);
-	*ret_entry = e;
-	return REASON_NONE;
-}
-
 static int error_of(enum reason reason)
 {
 	return reason == REASON_BAD_HANDLE || reason == REASON_WRONG_EXPORT ||
@@ -187,20 +101,17 @@ static int on_announce(struct run *x, const struct packet *p)
 static enum reason look_at_root(
 	struct run *x, const struct broker_fh *fh, struct broker_hello_reply *reply)
 {
-	const struct export_entry *e = NULL;
-	struct ganesha_handle handle;
-	struct export_mount *m = NULL;
-	struct export_perms perms;
+	struct location at;
 	struct statx stx;
-	enum reason reason = locate(x, fh, &handle, &e, &perms, &m);
+	enum reason reason = locator_find(&x->locator, fh, &at);
 	_cleanup_close_ int fd = -1;
 
 	if (reason != REASON_NONE)
 		return reason;
-	fd = export_mount_resolve(m, &handle, x->table->fsid_device);
+	fd = export_mount_resolve(at.mount, &at.handle);
 	if (fd < 0 || grant_attributes(fd, &stx, &reply->root) < 0)
 		return REASON_WRONG_EXPORT;
-	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", e->path);
+	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", at.entry->path);
 	return REASON_NONE;
 }
 
@@ -237,27 +148,22 @@ static int on_open(struct run *x, const struct packet *p)
 {
 	bool place = (p->body.open.flags & BROKER_OPEN_WANT_ID) != 0 && x->ids.count < x->max_ids &&
 		broker_take_id(x->s) >= 0;
-	struct grant_context g = {.fuse_fd = x->fuse_fd,
-		.fsid_device = x->table->fsid_device,
+	struct location at;
+	struct grant_context g = {.server = x->locator.table->server,
+		.at = &at,
+		.fuse_fd = x->fuse_fd,
 		.may_register = place};
 	struct broker_open_reply reply = {0};
-	const struct export_entry *e = NULL;
-	struct ganesha_handle handle;
-	struct export_mount *m = NULL;
-	struct export_perms perms;
-	enum reason reason;
+	enum reason reason = locator_find(&x->locator, &p->body.open.fh, &at);
 	int kept = -1;
 
-	reason = locate(x, &p->body.open.fh, &handle, &e, &perms, &m);
 	if (reason != REASON_NONE) {
 		reply.error = error_of(reason);
 		reply.reason = reason;
 	} else {
-		g.perms = &perms;
-		g.mount = m;
-		grant_open(&g, &handle, &p->body.open, &reply, &kept);
+		grant_open(&g, &p->body.open, &reply, &kept);
 	}
-	if (reply.backing_id > 0 && backing_table_add(&x->ids, reply.backing_id, kept, m) < 0) {
+	if (reply.backing_id > 0 && backing_table_add(&x->ids, reply.backing_id, kept, at.mount) < 0) {
 		(void)fuse_device_backing_close(x->fuse_fd, reply.backing_id);
 		(void)close_fd(kept);
 		reply.backing_id = 0;
@@ -322,8 +228,8 @@ static int send_matched(struct run *x)
 {
 	struct broker_matched m = {0};
 
-	ip_address_format_port(&x->peer, x->peer_port, m.peer);
-	m.reserved_port = x->peer_port < FIRST_FREE_PORT;
+	ip_address_format_port(&x->locator.peer, x->locator.peer_port, m.peer);
+	m.reserved_port = x->locator.peer_port < FIRST_FREE_PORT;
 	enter(x, MATCHED, HELLO_MS);
 	log_debug("session of uid %u pid %d is local: %s", x->s->uid, x->s->pid, m.peer);
 	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m);
@@ -334,23 +240,14 @@ static int follow_exports(struct run *x)
 {
 	struct export_table *now = export_store_get(x->s->broker->exports);
 	struct broker_revoke revoke = {.reason = REASON_REVOKED};
-	bool changed = false;
+	int r;
 
-	if (now == x->table) {
+	if (now == x->locator.table) {
 		(void)export_table_unref(now);
 		return 0;
 	}
-	for (size_t i = 0; i < x->table->nentries; i++) {
-		uint16_t id = x->table->entries[i].id;
-
-		if ((x->used[id / 8] & 1U << id % 8) == 0 || export_table_same(x->table, now, id))
-			continue;
-		changed = true;
-		forget_mount(x, id);
-	}
-	(void)export_table_unref(x->table);
-	x->table = now;
-	return changed ? packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke) : 0;
+	r = locator_follow(&x->locator, now);
+	return r <= 0 ? r : packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke);
 }
 
 static int on_event(struct run *x)
@@ -363,7 +260,7 @@ static int on_event(struct run *x)
 			x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
 		return -ESHUTDOWN;
 	}
-	if (x->state == ANNOUNCED && broker_matched(x->s, &x->peer, &x->peer_port)) {
+	if (x->state == ANNOUNCED && broker_matched(x->s, &x->locator.peer, &x->locator.peer_port)) {
 		int r = send_matched(x);
 
 		if (r < 0)
@@ -388,7 +285,7 @@ static int loop(struct run *x)
 
 	for (;;) {
 		int64_t left = (int64_t)(x->deadline_ms - now_ms());
-		bool pins = x->nmounts > 0 && x->ids.count == 0;
+		bool pins = x->locator.nslots > 0 && x->ids.count == 0;
 
 		if (x->state != READY && left <= 0)
 			return on_timeout(x);
@@ -396,7 +293,7 @@ static int loop(struct run *x)
 		if (r < 0 && errno != EINTR)
 			return -errno;
 		if (r == 0 && x->state == READY)
-			drop_mounts(x);
+			locator_drop_mounts(&x->locator);
 		if (r <= 0)
 			continue;
 		/* Options that changed before a request came hold for it. */
@@ -425,7 +322,9 @@ static void serve(struct run *x)
 	int r;
 
 	x->fuse_fd = -1;
-	x->table = export_store_get(x->s->broker->exports);
+	r = locator_init(&x->locator, export_store_get(x->s->broker->exports));
+	if (r < 0)
+		return;
 	x->max_ids = MAX_IDS;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_IDS + SPARE_FDS)
 		x->max_ids = limit.rlim_cur > SPARE_FDS ? (unsigned)limit.rlim_cur - SPARE_FDS : 0;
@@ -440,8 +339,7 @@ static void serve(struct run *x)
 	log_debug("session of uid %u pid %d ended: %s; %u ids", x->s->uid, x->s->pid, strerror(-r),
 		x->ids.count);
 	backing_table_done(&x->ids);
-	drop_mounts(x);
-	(void)export_table_unref(x->table);
+	locator_done(&x->locator);
 }
 
 void *session_run(void *arg)

@@ -9,7 +9,6 @@
 #include "log.h"
 #include "util.h"
 
-#define DEFAULT_CONFIG "/etc/ganesha/ganesha.conf"
 #define STRING2(x)     #x
 #define STRING(x)      STRING2(x)
 
@@ -21,8 +20,10 @@ static const struct {
 	int key;              /* a letter: the short form too */
 	const char *help;
 } table[] = {
-	{"server", "KIND", OPT_SERVER, "the NFS server beside us: ganesha (default)"},
-	{"config", "FILE", OPT_CONFIG, "its configuration (default " DEFAULT_CONFIG ")"},
+	{"server", "KIND", OPT_SERVER,
+		"the NFS server beside us: knfsd, ganesha or auto (default: find out)"},
+	{"config", "FILE", OPT_CONFIG,
+		"its exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
 	{"registry", "DIR", OPT_REGISTRY, "the registry, on tmpfs (default " REGISTRY_DEFAULT ")"},
 	{"probeport", "PORT", OPT_PROBEPORT,
 		"answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
@@ -55,8 +56,9 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 
 	switch (key) {
 	case OPT_SERVER:
-		if (strcmp(argument, "ganesha") != 0) {
-			log_error("--server=%s: only ganesha is known", argument);
+		o->server = server_kind_named(argument);
+		if (o->server == NULL && strcmp(argument, "auto") != 0) {
+			log_error("--server=%s: knfsd, ganesha or auto was expected", argument);
 			return -EINVAL;
 		}
 		return 0;
@@ -64,6 +66,11 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 		o->config = argument;
 		return 0;
 	case OPT_REGISTRY:
+		if (argument[0] != '/' || strlen(argument) >= REGISTRY_MAX_PATH) {
+			log_error("--registry=%s: an absolute path shorter than %d bytes was expected",
+				argument, REGISTRY_MAX_PATH);
+			return -EINVAL;
+		}
 		o->registry = argument;
 		return 0;
 	case OPT_PROBEPORT:
@@ -85,19 +92,30 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 	case 'h':
 		usage();
 		return 1;
-	default: /* getopt has said it */
+	default:
 		return -EINVAL;
 	}
 }
 
+/* getopt's own sentences do not say what would be right. */
+static int refuse(int key, char **argv)
+{
+	const char *word = argv[optind - 1];
+
+	if (key == ':')
+		log_error("%s: a value was expected (--help lists the options)", word);
+	else
+		log_error("%s: there is no such option, or it takes no value (--help lists the options)",
+			word);
+	return -EINVAL;
+}
+
 int sidecar_options_parse(int argc, char **argv, struct sidecar_options *ret)
 {
-	struct sidecar_options o = {.config = DEFAULT_CONFIG,
-		.registry = REGISTRY_DEFAULT,
-		.probeport = LOCAL_RPC_PORT};
+	struct sidecar_options o = {.registry = REGISTRY_DEFAULT, .probeport = LOCAL_RPC_PORT};
 	struct option longs[ARRAY_SIZE(table) + 1] = {0};
-	char shorts[ARRAY_SIZE(table) + 1] = "";
-	size_t nshorts = 0;
+	char shorts[ARRAY_SIZE(table) + 2] = ":"; /* getopt says nothing, and tells what is missing */
+	size_t nshorts = 1;
 	int key, r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -108,7 +126,7 @@ int sidecar_options_parse(int argc, char **argv, struct sidecar_options *ret)
 			shorts[nshorts++] = (char)table[i].key;
 	}
 	while ((key = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-		r = apply(key, optarg, &o);
+		r = key == '?' || key == ':' ? refuse(key, argv) : apply(key, optarg, &o);
 		if (r != 0)
 			return r;
 	}

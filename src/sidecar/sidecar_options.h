@@ -5,8 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sidecar/server_kind.h"
+
 struct sidecar_options {
-	const char *config;
+	const struct server_kind *server; /* NULL: to be found out */
+	const char *config;               /* NULL: the server's usual place */
 	const char *registry;
 	uint16_t probeport;
 	bool check;

@@ -2,6 +2,7 @@
 #include "sidecar/thread_cred.h"
 
 #include <cap-ng.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
@@ -109,6 +110,11 @@ int thread_cred_become_registrar(const struct broker_cred *cred)
 	int r = thread_cred_become(cred);
 
 	return r < 0 ? r : set_effective(registrar, ARRAY_SIZE(registrar));
+}
+
+bool thread_cred_allows(int fd, int mode)
+{
+	return syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS) == 0;
 }
 
 void thread_cred_restore(void)

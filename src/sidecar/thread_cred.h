@@ -33,5 +33,8 @@ int thread_cred_become(const struct broker_cred *cred);
  */
 int thread_cred_become_registrar(const struct broker_cred *cred);
 
+/* Whether the kernel lets the thread, as it is now, open a file so: R_OK, W_OK, X_OK of access(2). */
+bool thread_cred_allows(int fd, int mode);
+
 /* Back to root with everything that was kept. A failure ends the process: nothing is safe then. */
 void thread_cred_restore(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmocka_setup.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,15 +33,31 @@ static void refused(const char *text, const char *expected)
 	assert_non_null(strstr(error.text, expected));
 }
 
-static struct export_perms perms_for(const struct export_table *t, uint16_t id, const char *peer)
+static const struct export_entry *entry(const struct export_table *t, uint16_t id)
 {
+	size_t i = 0;
+
+	while (t->entries[i].id != id)
+		assert_true(++i < t->nentries);
+	return &t->entries[i];
+}
+
+static enum reason ask(const struct export_table *t, const struct export_entry *e, const char *peer,
+	struct export_perms *ret)
+{
+	const struct export_client *c;
 	struct ip_address a;
-	struct export_perms p;
 	unsigned prefix;
 
 	assert_int_equal(ip_address_parse(peer, &a, &prefix), 0);
-	assert_non_null(export_table_find(t, id));
-	export_table_perms(t, export_table_find(t, id), &a, &p);
+	return export_table_perms(t, e, &a, ret, &c);
+}
+
+static struct export_perms perms_for(const struct export_table *t, uint16_t id, const char *peer)
+{
+	struct export_perms p;
+
+	assert_int_equal(ask(t, entry(t, id), peer, &p), REASON_NONE);
 	return p;
 }
 
@@ -50,7 +67,7 @@ static void the_servers_defaults_hold(void **state)
 	struct export_perms p = perms_for(t, 1, "192.0.2.1");
 
 	assert_int_equal(t->nfs_port, 2049);
-	assert_string_equal(export_table_find(t, 1)->path, "/a");
+	assert_string_equal(entry(t, 1)->path, "/a");
 	assert_false(p.read); /* Access_Type None */
 	assert_int_equal(p.squash, SQUASH_ROOT);
 	assert_int_equal(p.anon_uid, 4294967294U);
@@ -74,8 +91,8 @@ static void the_full_syntax_is_read(void **state)
 					  "}\nEXPORT_DEFAULTS { Anonymous_gid = 7; SecType = sys, krb5; }\n");
 
 	assert_int_equal(t->nfs_port, 14049);
-	assert_string_equal(export_table_find(t, 78)->path, "/srv/d a");
-	assert_int_equal(export_table_find(t, 78)->nclients, 4);
+	assert_string_equal(entry(t, 78)->path, "/srv/d a");
+	assert_int_equal(entry(t, 78)->nclients, 4);
 	assert_int_equal(perms_for(t, 78, "10.1.2.3").squash, SQUASH_ALL);
 	assert_false(perms_for(t, 78, "10.1.2.3").privileged_port);
 	assert_int_equal(perms_for(t, 78, "192.0.2.7").squash, SQUASH_ALL);
@@ -127,9 +144,6 @@ static void what_cannot_be_honoured_gets_no_grants(void **state)
 {
 	static const char *const texts[] = {
 		"EXPORT { Export_Id = 1; Path = /a; New_Restriction = 1; " FSAL "}",
-		"EXPORT { Export_Id = 1; Path = /a; " FSAL "CLIENT { Clients = host.example; } }",
-		"EXPORT { Export_Id = 1; Path = /a; " FSAL "CLIENT { Clients = @netgroup, 10.0.0.1; } }",
-		"EXPORT { Export_Id = 1; Path = /a; " FSAL "CLIENT { Clients = *.example; } }",
 		"EXPORT { Export_Id = 1; Path = /a; FSAL { Name = CEPH; } }",
 		"EXPORT { Export_Id = 1; Path = /a; FSAL { Name = VFS; fsid_type = None; } }",
 		"NFS_CORE_PARAM { Protocols = 4; } EXPORT { Export_Id = 1; Path = /a; " FSAL "}",
@@ -138,7 +152,30 @@ static void what_cannot_be_honoured_gets_no_grants(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct export_table *t = parse_ok(texts[i]);
 
-		assert_non_null(export_table_find(t, 1)->refusal);
+		assert_non_null(entry(t, 1)->refusal.text);
+		(void)export_table_unref(t);
+	}
+}
+
+/* A name might mean any peer that no entry before it names. */
+static void clients_behind_a_name_get_no_grants(void **state)
+{
+	static const char *const names[] = {"host.example", "@netgroup", "*.example"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct export_perms p;
+		struct export_table *t;
+		char text[256];
+
+		(void)snprintf(text, sizeof(text),
+			"EXPORT { Export_Id = 1; Path = /a; Access_Type = RO; " FSAL
+			"CLIENT { Clients = 10.0.0.1, %s, 10.0.0.2; Access_Type = RW; } }",
+			names[i]);
+		t = parse_ok(text);
+		assert_int_equal(ask(t, entry(t, 1), "10.0.0.1", &p), REASON_NONE);
+		assert_true(p.write);
+		assert_int_equal(ask(t, entry(t, 1), "10.0.0.2", &p), REASON_EXPORT_OPTIONS);
+		assert_int_equal(ask(t, entry(t, 1), "10.0.0.3", &p), REASON_EXPORT_OPTIONS);
 		(void)export_table_unref(t);
 	}
 }
@@ -153,11 +190,10 @@ static void only_a_real_change_revokes(void **state)
 			    *e = parse_ok("EXPORT_DEFAULTS { Anonymous_uid = 5; } EXPORT { Export_Id = 1; "
 					  "Path = /a; Squash = All; " FSAL "}");
 
-	assert_true(export_table_same(a, b, 1));
-	assert_false(export_table_same(a, c, 1));
-	assert_false(export_table_same(a, d, 1));
-	assert_false(export_table_same(a, e, 1));
-	assert_true(export_table_same(a, b, 9));
+	assert_true(export_table_same(a, a->entries, b));
+	assert_false(export_table_same(a, a->entries, c));
+	assert_false(export_table_same(a, a->entries, d));
+	assert_false(export_table_same(a, a->entries, e));
 	(void)export_table_unref(a);
 	(void)export_table_unref(b);
 	(void)export_table_unref(c);
@@ -196,6 +232,7 @@ int main(void)
 		cmocka_unit_test(an_ipv6_network_holds_no_ipv4_client),
 		cmocka_unit_test(errors_name_file_line_and_value),
 		cmocka_unit_test(what_cannot_be_honoured_gets_no_grants),
+		cmocka_unit_test(clients_behind_a_name_get_no_grants),
 		cmocka_unit_test(only_a_real_change_revokes),
 		cmocka_unit_test(random_text_does_no_harm),
 	};

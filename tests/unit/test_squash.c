@@ -5,6 +5,7 @@
 
 #include "sidecar/access_ganesha.h"
 #include "sidecar/squash_ganesha.h"
+#include "sidecar/squash_knfsd.h"
 #include "util.h"
 
 #define ANON 65534
@@ -69,6 +70,46 @@ static void minus_one_is_refused_everywhere(void **state)
 		assert_int_equal(squash_ganesha(&p, &bad[i], &c), -EINVAL);
 }
 
+/* ---- knfsd: nfsd_setuser() ---- */
+
+static struct broker_cred squashed_knfsd(enum squash squash, uint32_t uid, uint32_t gid)
+{
+	struct export_perms p = {.squash = squash, .anon_uid = ANON, .anon_gid = ANON};
+	struct broker_cred wire = {.uid = uid, .gid = gid, .ngroups = 3, .groups = {0, UINT32_MAX, 27}}, c;
+
+	assert_int_equal(squash_knfsd(&p, &wire, &c), 0);
+	return c;
+}
+
+static void knfsd_squashes_uid_and_gid_each_on_its_own(void **state)
+{
+	assert_cred(squashed_knfsd(SQUASH_ROOT, 0, 0), ANON, ANON, 2, ANON);
+	assert_cred(squashed_knfsd(SQUASH_ROOT, 0, 100), ANON, 100, 2, ANON);
+	assert_cred(squashed_knfsd(SQUASH_ROOT, 1000, 0), 1000, ANON, 2, ANON);
+	assert_cred(squashed_knfsd(SQUASH_ROOT, 1000, 100), 1000, 100, 2, ANON);
+	assert_int_equal(squashed_knfsd(SQUASH_ROOT, 1000, 100).groups[1], 27);
+	assert_cred(squashed_knfsd(SQUASH_NONE, 0, 0), 0, 0, 2, 0);
+	assert_cred(squashed_knfsd(SQUASH_ALL, 0, 0), ANON, ANON, 0, 0);
+	assert_cred(squashed_knfsd(SQUASH_ALL, 1000, 100), ANON, ANON, 0, 0);
+}
+
+static void minus_one_is_anonymous_to_knfsd(void **state)
+{
+	assert_cred(squashed_knfsd(SQUASH_NONE, UINT32_MAX, 5), ANON, 5, 2, 0);
+	assert_cred(squashed_knfsd(SQUASH_NONE, 5, UINT32_MAX), 5, ANON, 2, 0);
+	assert_cred(squashed_knfsd(SQUASH_ROOT, UINT32_MAX, UINT32_MAX), ANON, ANON, 2, ANON);
+}
+
+static void too_many_groups_are_refused(void **state)
+{
+	struct broker_cred wire = {.ngroups = BROKER_MAX_GROUPS + 1}, c;
+	struct export_perms p = {.squash = SQUASH_ALL};
+
+	assert_int_equal(squash_knfsd(&p, &wire, &c), -EINVAL);
+}
+
+/* ---- Ganesha's own access rule ---- */
+
 static uint32_t bits(mode_t mode, uint32_t uid, uint32_t gid, uint32_t group)
 {
 	struct access_file f = {.mode = mode, .uid = 1000, .gid = 100};
@@ -123,6 +164,9 @@ int main(void)
 		cmocka_unit_test(root_id_squash_keeps_the_groups),
 		cmocka_unit_test(all_squash_leaves_nobody_as_he_was),
 		cmocka_unit_test(minus_one_is_refused_everywhere),
+		cmocka_unit_test(knfsd_squashes_uid_and_gid_each_on_its_own),
+		cmocka_unit_test(minus_one_is_anonymous_to_knfsd),
+		cmocka_unit_test(too_many_groups_are_refused),
 		cmocka_unit_test(access_is_what_the_server_says),
 		cmocka_unit_test(an_ro_export_modifies_nothing),
 		cmocka_unit_test(read_and_write_know_the_owner_and_exec),

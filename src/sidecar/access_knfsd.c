@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/access_knfsd.h"
+
+#include "sidecar/thread_cred.h"
+
+int access_knfsd(
+	const struct access_file *f, const struct broker_cred *cred, bool export_writable)
+{
+	int bits = 0, r = thread_cred_become(cred);
+
+	if (r >= 0) {
+		if (thread_cred_allows(f->fd, R_OK))
+			bits |= ACCESS_READ;
+		/* Read-only mounts and immutable files are the kernel's own no. */
+		if (export_writable && thread_cred_allows(f->fd, W_OK))
+			bits |= ACCESS_EXTEND | (f->append_only ? 0 : ACCESS_MODIFY);
+		if (thread_cred_allows(f->fd, X_OK))
+			bits |= ACCESS_EXECUTE;
+	}
+	thread_cred_restore();
+	return r < 0 ? r : bits;
+}

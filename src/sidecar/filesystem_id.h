@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What tells an export's directory and its filesystem from all others: the facts that NFS servers
+ * make the filesystem part of their handles of. A value.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct filesystem_id {
+	uint64_t mount_id;
+	uint64_t inode; /* of the export's directory */
+	uint32_t dev_major, dev_minor;
+	uint32_t type;    /* statfs f_type */
+	uint32_t fsid[2]; /* statfs f_fsid */
+	bool has_uuid;
+	uint8_t uuid[16]; /* FS_IOC_GETFSUUID: what blkid reads from the disk */
+	bool mount_root;  /* the directory is a mount point */
+	bool noexec;      /* the mount's flag */
+};
+
+/* fd: a directory; with O_PATH no UUID is found. -ENOTDIR, or what the calls say. */
+int filesystem_id_read(int fd, struct filesystem_id *ret);
+
+/* Same mount, same directory of it: the path still leads where it led. */
+bool filesystem_id_same(const struct filesystem_id *a, const struct filesystem_id *b);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* NFS-Ganesha as the sidecar sees it; tested with 4.3, read up to 15.2. */
+#include <errno.h>
+#include <string.h>
+
+#include "sidecar/access_ganesha.h"
+#include "sidecar/ganesha_conf.h"
+#include "sidecar/handle_ganesha.h"
+#include "sidecar/squash_ganesha.h"
+
+static uint16_t port(const struct export_table *t)
+{
+	return t->nfs_port;
+}
+
+/* It serves while it listens, and nothing else tells. */
+static int serves(void)
+{
+	return -ENODATA;
+}
+
+/* Manage_Gids is an export's option: export_perms.manage_gids. */
+static bool manages_gids(void)
+{
+	return false;
+}
+
+static bool names(const struct export_entry *e, const struct nfs_handle *h)
+{
+	return e->id == h->export_id;
+}
+
+/* posix_get_fsid() of FSAL/localfs.c says which values a server gives a filesystem. */
+static bool owns(const struct export_table *t, const struct export_client *c,
+	const struct filesystem_id *id, const struct nfs_handle *h)
+{
+	const uint32_t device[2] = {id->dev_major, id->dev_minor};
+
+	(void)c;
+	switch (h->fsid_type) {
+	case GANESHA_FSID_DEVICE:
+		return t->fsid_device && memcmp(h->fsid, device, sizeof(device)) == 0;
+	case GANESHA_FSID_UUID:
+		return !t->fsid_device && id->has_uuid &&
+			memcmp(h->fsid, id->uuid, sizeof(id->uuid)) == 0;
+	case GANESHA_FSID_STATFS:
+		if (id->fsid[0] == 0 && id->fsid[1] == 0)
+			return !t->fsid_device && memcmp(h->fsid, device, sizeof(device)) == 0;
+		return !t->fsid_device && memcmp(h->fsid, id->fsid, sizeof(id->fsid)) == 0;
+	}
+	return false;
+}
+
+const struct server_kind server_ganesha = {
+	.name = "ganesha",
+	.title = "NFS-Ganesha",
+	.default_config = "/etc/ganesha/ganesha.conf",
+	.config_includes = true,
+	.load = ganesha_conf_load,
+	.port = port,
+	.serves = serves,
+	.manages_gids = manages_gids,
+	.decode = handle_ganesha_decode,
+	.names = names,
+	.owns = owns,
+	.squash = squash_ganesha,
+	.access = access_ganesha_bits,
+	.may_read = access_ganesha_may_read,
+	.may_write = access_ganesha_may_write,
+};
