@@ -6,168 +6,102 @@
  *	mount.localiofs SPEC DIR [-sfnv] [-o OPTIONS]   mount(8)'s contract; -f pretends
  *
  * The mount lives in a child process. The parent returns 0 when the kernel accepted the mount and
- * its requests are answered, or an exit code of mount(8) after the child said why not.
+ * its requests are answered, or an exit code of mount(8) after the child said why not. A signal that
+ * ends the parent before that takes the child and what it mounted with it.
  */
 #include <fcntl.h>
-#include <getopt.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "command.h"
 #include "fuse/session.h"
+#include "localiofs/control.h"
 #include "log.h"
-#include "options.h"
+#include "mount_lock.h"
+#include "mountinfo.h"
+#include "remount.h"
 
-/* mount(8), EXIT STATUS. */
-enum exit_code {
-	EXIT_OK = 0,
-	EXIT_USAGE = 1,
-	EXIT_SYSTEM = 2,
-	EXIT_FAIL = 32,
-};
-
-#define MAX_OPTION_LISTS 64 /* -o on one command line */
-
-struct command {
-	bool helper; /* called as mount.localiofs */
-	bool foreground, fake, sloppy, debug;
-	const char *spec_text;
-	char directory[4096];
-	struct mount_spec spec;
-	struct mount_options options;
-};
-
-static void usage(FILE *to, const struct command *c)
+static int take_same(const struct mountinfo *m, void *arg)
 {
-	if (c->helper)
-		(void)fprintf(to, "usage: mount.localiofs SERVER:/EXPORT DIR [-sfnv] [-o OPTION[,OPTION...]]\n");
-	else
-		(void)fprintf(to, "usage: localiofs SERVER:/EXPORT DIR [-o OPTION[,OPTION...]] [-f] [-d]\n"
-				  "       localiofs --help | --version\n\n"
-				  "  -f, --foreground  stay in the foreground, log to stderr\n"
-				  "  -d, --debug       like -f, and log what happens\n");
-	(void)fprintf(to, "\noptions:\n");
-	options_usage(to);
+	const struct command *c = arg;
+
+	return strcmp(m->type, MOUNTINFO_TYPE) == 0 && mount_spec_equal(m->source, c->spec_text);
 }
 
-static int wrong(const char *sentence)
-{
-	log_error("%s", sentence);
-	return EXIT_USAGE;
-}
-
-static int parse_arguments(struct command *c, int argc, char **argv)
-{
-	static const struct option direct[] = {{"foreground", no_argument, NULL, 'f'},
-		{"debug", no_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'}, {"options", required_argument, NULL, 'o'}, {0}};
-	const char *words[2] = {NULL, NULL}, *lists[MAX_OPTION_LISTS];
-	char sentence[512];
-	int n = 0, nlists = 0, opt;
-
-	while ((opt = getopt_long(argc, argv, c->helper ? "-o:sfnvt:N:hV" : "-o:fdhV", direct, NULL)) != -1) {
-		switch (opt) {
-		case 1: /* a word between the options: mount(8) puts them first */
-			if (n == 2)
-				return wrong("more than a server's export and a directory was given");
-			words[n++] = optarg;
-			break;
-		case 'o':
-			if (nlists == MAX_OPTION_LISTS)
-				return wrong("-o was given too often; one list with commas does it");
-			lists[nlists++] = optarg;
-			break;
-		case 'f':
-			c->fake = c->helper;
-			c->foreground = !c->helper;
-			break;
-		case 'd':
-			c->foreground = true;
-			c->debug = true;
-			break;
-		case 's':
-			c->sloppy = true;
-			break;
-		case 'v': /* what there is to say is said */
-		case 'n': /* no mtab is written anyway */
-		case 't': /* the type mount(8) was asked for */
-			break;
-		case 'N':
-			return wrong("-N: mounting in another namespace is done by mount(8) itself or nsenter(1)");
-		case 'h':
-			usage(stdout, c);
-			exit(EXIT_OK);
-		case 'V':
-			(void)printf("localiofs %s\n", LOCALIOFS_VERSION);
-			exit(EXIT_OK);
-		default:
-			usage(stderr, c);
-			return EXIT_USAGE;
-		}
-	}
-	/* Now that -s is known, wherever it stood. */
-	options_init(&c->options);
-	c->options.debug = c->debug;
-	for (int i = 0; i < nlists; i++)
-		if (options_parse(&c->options, lists[i], c->sloppy, sentence, sizeof(sentence)) < 0)
-			return wrong(sentence);
-	for (; optind < argc && n < 2; optind++)
-		words[n++] = argv[optind];
-	if (n < 2) {
-		usage(stderr, c);
-		return EXIT_USAGE;
-	}
-	if (optind < argc)
-		return wrong("more than a server's export and a directory was given");
-	c->spec_text = words[0];
-	if (spec_parse(words[0], &c->spec, sentence, sizeof(sentence)) < 0)
-		return wrong(sentence);
-	if (!realpath(words[1], c->directory)) {
-		log_error("mount point %s: %s", words[1], strerror(errno));
-		return EXIT_USAGE;
-	}
-	return EXIT_OK;
-}
-
+/*
+ * What mount(2) would say of a file system in the kernel. A mount of something else, an automount
+ * trap for one, is mounted over.
+ */
 static int check_directory(const struct command *c)
 {
 	struct stat st;
+	int r = 0;
 
-	if (stat(c->directory, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		log_error("mount point %s is not a directory", c->directory);
-		return EXIT_USAGE;
+	if (mountinfo_at(c->directory, take_same, (void *)c) > 0) {
+		_cleanup_close_ int fd = open(c->directory, CONTROL_OPEN_FLAGS); /* asks no server */
+
+		r = fd < 0 && errno == ENOTCONN ? -ENOTCONN : -EBUSY;
+	} else if (stat(c->directory, &st) < 0) {
+		r = -errno;
+	} else if (!S_ISDIR(st.st_mode)) {
+		r = -ENOTDIR;
 	}
-	return EXIT_OK;
+	if (r == -EBUSY)
+		log_error(SHORT ": " SHORT " is already mounted there", SHORTEN(c->directory, 200),
+			SHORTEN(c->spec_text, 200));
+	else if (r == -ENOTCONN)
+		log_error(SHORT ": the daemon of what is mounted there has ended; unmount it first",
+			SHORTEN(c->directory, 200));
+	else if (r < 0)
+		log_error("mount point " SHORT ": %s", SHORTEN(c->directory, 200), strerror(-r));
+	return r == -EBUSY || r == -ENOTCONN ? EXIT_FAIL : r < 0 ? EXIT_USAGE : EXIT_OK;
 }
 
 /* How the child reports to the parent: the write end of a pipe, -1 in the foreground. */
 struct reporter {
 	int fd;
-	bool done;
+	int lock; /* of the mount point, let go when the mount is there */
 };
 
-static void mount_is_ready(void *arg)
+/* Lets the parent end with success, and goes on as a daemon; nothing where there is no parent. */
+static int detach(struct reporter *reporter)
 {
-	struct reporter *reporter = arg;
 	char ok = EXIT_OK;
 	int null;
 
-	reporter->done = true;
+	reporter->lock = close_fd(reporter->lock);
 	if (reporter->fd < 0)
-		return;
-	(void)!write(reporter->fd, &ok, 1);
+		return 0;
+	/* Not before the mount: only the process group of an automounter gets past its trap. */
+	(void)setsid();
+	if (write(reporter->fd, &ok, 1) != 1)
+		return -EPIPE; /* the parent was killed */
 	reporter->fd = close_fd(reporter->fd);
 	/* From here on a daemon: nothing of the caller's is kept open or busy. */
-	log_to_syslog(true);
-	log_close_stderr();
+	log_to(LOG_TO_SYSLOG);
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; null >= 0 && fd <= 2; fd++)
 		(void)dup2(null, fd);
 	if (null > 2)
 		(void)close(null);
 	(void)!chdir("/");
+	return 0;
+}
+
+static int mount_is_ready(void *arg)
+{
+	return detach(arg);
+}
+
+/* bg: the parent is through, and this process goes on trying. */
+static int mount_goes_on_waiting(void *arg, const char *sentence)
+{
+	log_warning("%s; trying again in the background", sentence);
+	return detach(arg);
 }
 
 static int run_mount(const struct command *c, struct reporter *reporter)
@@ -178,53 +112,127 @@ static int run_mount(const struct command *c, struct reporter *reporter)
 		.spec_text = c->spec_text,
 		.directory = c->directory,
 		.ready = mount_is_ready,
+		.waiting = mount_goes_on_waiting,
 		.arg = reporter};
 	int r = session_run(&options, sentence, sizeof(sentence));
 
 	if (r < 0)
 		log_error("%s", sentence[0] ? sentence : strerror(-r));
-	return r < 0 ? EXIT_FAIL : EXIT_OK;
+	return r == 0 ? EXIT_OK : r == -EPERM ? EXIT_USAGE : r == -ENOMEM ? EXIT_SYSTEM : EXIT_FAIL;
+}
+
+/* What the child's end says when no byte came. */
+static int exit_code_of(int status)
+{
+	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_OK)
+		return WEXITSTATUS(status); /* it said why */
+	switch (number) {
+	case SIGHUP:
+	case SIGINT:
+	case SIGTERM:
+		log_error("interrupted; nothing is mounted");
+		return EXIT_INTERRUPTED;
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGSEGV:
+		log_error("the daemon failed (%s) before the mount was ready; this is a bug",
+			strsignal(number));
+		return EXIT_INTERNAL;
+	default:
+		log_error("the daemon ended (%s) before the mount was ready",
+			number ? strsignal(number) : "no error");
+		return EXIT_SYSTEM;
+	}
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+	interrupted = number;
+}
+
+static const int interrupts[] = {SIGHUP, SIGINT, SIGTERM};
+
+/* They stay blocked but in wait_for_child(), so that none is lost. What nohup(1) ignores stays ignored. */
+static void catch_interrupts(sigset_t *ret_old)
+{
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	for (size_t n = 0; n < ARRAY_SIZE(interrupts); n++)
+		(void)sigaddset(&set, interrupts[n]);
+	(void)sigprocmask(SIG_BLOCK, &set, ret_old);
+	for (size_t n = 0; n < ARRAY_SIZE(interrupts); n++) {
+		struct sigaction new = {.sa_handler = interrupt}, old;
+
+		if (sigaction(interrupts[n], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)sigaction(interrupts[n], &new, NULL);
+		(void)sigdelset(ret_old, interrupts[n]);
+	}
+}
+
+static void default_interrupts(const sigset_t *mask)
+{
+	for (size_t n = 0; n < ARRAY_SIZE(interrupts); n++) {
+		struct sigaction old;
+
+		if (sigaction(interrupts[n], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+			(void)signal(interrupts[n], SIG_DFL);
+	}
+	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
 /* The parent's part: the child's byte, or its exit code when it ends without one. */
-static int wait_for_child(pid_t child, int fd)
+static int wait_for_child(pid_t child, int fd, const sigset_t *mask)
 {
-	char code;
-	ssize_t n;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int status;
+	char code;
 
-	do
-		n = read(fd, &code, 1);
-	while (n < 0 && errno == EINTR);
-	if (n == 1)
+	while (!interrupted && ppoll(&p, 1, NULL, mask) < 0)
+		if (errno != EINTR)
+			return EXIT_SYSTEM;
+	/* What it has mounted already it unmounts. A second ^C ends us. */
+	if (interrupted)
+		(void)kill(child, SIGTERM);
+	else if (read(fd, &code, 1) == 1)
 		return code;
+	default_interrupts(mask);
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return EXIT_SYSTEM;
-	if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_OK)
-		return WEXITSTATUS(status);
-	log_error("the daemon ended before the mount was ready");
-	return EXIT_SYSTEM;
+	return exit_code_of(interrupted ? SIGTERM : status);
 }
 
-static int run_in_background(const struct command *c)
+/* The parent has no use for the lock: the child's end, or its mount, lets it go. */
+static int run_in_background(const struct command *c, int lock)
 {
 	int fds[2], r;
+	sigset_t mask;
 	pid_t child;
 
+	catch_interrupts(&mask);
 	if (pipe2(fds, O_CLOEXEC) < 0 || (child = fork()) < 0) {
 		log_error("cannot start the daemon: %s", strerror(errno));
 		return EXIT_SYSTEM;
 	}
 	if (child == 0) {
-		struct reporter reporter = {.fd = fds[1]};
+		struct reporter reporter = {.fd = fds[1], .lock = lock};
 
 		(void)close(fds[0]);
-		(void)setsid();
+		log_to(LOG_TO_CALLER);
+		default_interrupts(&mask);
+		(void)signal(SIGTERM, SIG_DFL); /* the parent's way to end it */
 		exit(run_mount(c, &reporter));
 	}
 	(void)close(fds[1]);
-	r = wait_for_child(child, fds[0]);
+	(void)close_fd(lock);
+	r = wait_for_child(child, fds[0], &mask);
 	(void)close(fds[0]);
 	return r;
 }
@@ -234,7 +242,7 @@ int main(int argc, char **argv)
 	const char *slash = strrchr(argv[0], '/');
 	const char *name = slash ? slash + 1 : argv[0];
 	static struct command c;
-	int r;
+	int r, lock = -1;
 
 	/* Whoever starts us may have closed them; mount_is_ready() replaces 0 to 2. */
 	do
@@ -245,16 +253,20 @@ int main(int argc, char **argv)
 	log_open(c.helper ? "mount.localiofs" : "localiofs");
 	/* libnfs writes to sockets whose peer may be gone. */
 	(void)signal(SIGPIPE, SIG_IGN);
-	r = parse_arguments(&c, argc, argv);
-	if (r == EXIT_OK)
+	r = command_parse(&c, argc, argv);
+	if (r == EXIT_OK && c.options.remount)
+		return remount(&c);
+	if (r == EXIT_OK) {
+		lock = mount_lock(c.directory);
 		r = check_directory(&c);
+	}
 	if (r != EXIT_OK || c.fake)
 		return r;
 	log_set_debug(c.options.debug);
 	if (c.foreground) {
-		struct reporter reporter = {.fd = -1};
+		struct reporter reporter = {.fd = -1, .lock = lock};
 
 		return run_mount(&c, &reporter);
 	}
-	return run_in_background(&c);
+	return run_in_background(&c, lock);
 }

@@ -7,23 +7,18 @@
 #include <string.h>
 
 static const char *program_name = "localiofs";
-static atomic_bool use_stderr = true, use_syslog, debug_on;
+static _Atomic enum log_place log_place = LOG_TO_STDERR;
+static atomic_bool debug_on;
 
 void log_open(const char *program)
 {
 	program_name = program;
+	openlog(program_name, LOG_PID, LOG_DAEMON);
 }
 
-void log_to_syslog(bool on)
+void log_to(enum log_place place)
 {
-	if (on)
-		openlog(program_name, LOG_PID, LOG_DAEMON);
-	use_syslog = on;
-}
-
-void log_close_stderr(void)
-{
-	use_stderr = false;
+	log_place = place;
 }
 
 void log_set_debug(bool on)
@@ -35,6 +30,7 @@ void log_message(int priority, const char *format, ...)
 {
 	int saved = errno;
 	char line[1024];
+	enum log_place place;
 	va_list ap;
 
 	if (priority == LOG_DEBUG && !debug_on)
@@ -42,9 +38,14 @@ void log_message(int priority, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	if (use_stderr)
+	/* One message is one line, whatever names and answers are in it. */
+	for (char *p = line; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			*p = '?';
+	place = log_place;
+	if (place == LOG_TO_STDERR || (place == LOG_TO_CALLER && (priority <= LOG_WARNING || debug_on)))
 		(void)fprintf(stderr, "%s: %s\n", program_name, line);
-	if (use_syslog)
+	else
 		syslog(priority, "%s", line);
 	errno = saved;
 }

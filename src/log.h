@@ -14,11 +14,13 @@
 /* Names the program in every line; call first. */
 void log_open(const char *program);
 
-/* From here on lines go to syslog as well (daemon) or back to stderr only. */
-void log_to_syslog(bool on);
+enum log_place {
+	LOG_TO_STDERR, /* all of it, the default */
+	LOG_TO_CALLER, /* stderr has what is wrong, which is no news in syslog; syslog has the rest */
+	LOG_TO_SYSLOG, /* a daemon that has detached */
+};
 
-/* stderr is gone (a daemon that has detached). */
-void log_close_stderr(void);
+void log_to(enum log_place place);
 
 void log_set_debug(bool on);
 

@@ -3,14 +3,23 @@
 #include "fuse/request.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "fuse/file.h"
 
+#define MAY_WRITE (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
+
 struct setattr_request {
 	struct request r;
-	struct commit_wait wait;
+	struct nfs_sattr sattr;
+	struct stable_wait wait;
+};
+
+struct getattr_request {
+	struct request r;
+	struct behind_wait wait;
 };
 
 static struct request *from_call(struct nfs_call *call)
@@ -23,6 +32,7 @@ static void attr_done(struct nfs_call *call)
 {
 	struct request *r = from_call(call);
 	struct stat st;
+	double timeout;
 
 	if (call->error < 0) {
 		request_end_error(r, call->error);
@@ -32,17 +42,50 @@ static void attr_done(struct nfs_call *call)
 		request_send(r, NFS_GETATTR, attr_done);
 		return;
 	}
-	attr_to_stat(&call->attr, &st);
-	(void)fuse_reply_attr(r->req, &st, attr_timeout(r->fs, r->inode->type));
+	/* Another file by now: the kernel would give the inode up for ever, even the root's. */
+	if ((call->attr.mode & S_IFMT) != r->inode->type) {
+		request_end_error(r, -ESTALE);
+		return;
+	}
+	timeout = request_tell_attributes(r, r->inode, &call->attr, &st);
+	(void)fuse_reply_attr(r->req, &st, timeout);
 	request_end(r);
 }
 
+static void getattr_settled(struct behind_wait *w, int error)
+{
+	struct request *r = &CONTAINER_OF(w, struct getattr_request, wait)->r;
+
+	if (error < 0)
+		request_end_error(r, error);
+	else
+		request_send(r, NFS_GETATTR, attr_done);
+}
+
+/* What was written before is in the answer: size and times. */
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct request *r = request_new(req, ino, NULL, NULL);
+	struct getattr_request *g = calloc(1, sizeof(*g));
 
-	if (r)
-		request_send(r, NFS_GETATTR, attr_done);
+	if (!g) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (request_init(&g->r, req, ino, NULL, NULL) < 0)
+		return;
+	g->wait.done = getattr_settled;
+	g->wait.patience = request_patience(&g->r);
+	write_behind_settle(g->r.inode, &g->wait);
+}
+
+/* nfstime3 has 32 bits and no sign; like the kernel's client take the nearest time that it can say. */
+static struct timespec nfs_time(struct timespec t)
+{
+	if (t.tv_sec < 0)
+		return (struct timespec){0};
+	if (t.tv_sec > (time_t)UINT32_MAX)
+		return (struct timespec){.tv_sec = UINT32_MAX};
+	return t;
 }
 
 static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
@@ -58,22 +101,69 @@ static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
 	s->size = (uint64_t)attr->st_size;
 	s->set_atime = to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW);
 	s->atime_now = to_set & FUSE_SET_ATTR_ATIME_NOW;
-	s->atime = attr->st_atim;
+	s->atime = nfs_time(attr->st_atim);
 	s->set_mtime = to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW);
 	s->mtime_now = to_set & FUSE_SET_ATTR_MTIME_NOW;
-	s->mtime = attr->st_mtim;
+	s->mtime = nfs_time(attr->st_mtim);
 }
 
-static void setattr_committed(struct commit_wait *w, int error)
+/* What had to come before has: now the change itself. */
+static void send_setattr(struct setattr_request *s, int error)
 {
-	struct setattr_request *s = CONTAINER_OF(w, struct setattr_request, wait);
+	if (error < 0) {
+		request_end_error(&s->r, error);
+		return;
+	}
+	s->r.call.args.sattr = s->sattr;
+	request_send(&s->r, NFS_SETATTR, attr_done);
+}
 
+static void setattr_settled(struct behind_wait *w, int error)
+{
+	struct stable_wait *stable = CONTAINER_OF(w, struct stable_wait, behind);
+
+	send_setattr(CONTAINER_OF(stable, struct setattr_request, wait), error);
+}
+
+static void setattr_committed(struct stable_wait *w, int error)
+{
+	send_setattr(CONTAINER_OF(w, struct setattr_request, wait), error);
+}
+
+static void start_setattr(struct setattr_request *s)
+{
+	struct request *r = &s->r;
+
+	/* A write that a restarted server lost must not be sent again after the truncation. */
+	if (s->sattr.set_size && write_log_dirty(&r->inode->writes)) {
+		s->wait.done = setattr_committed;
+		s->wait.patience = request_patience(r);
+		write_behind_commit(r->fs, r->inode, &r->call.cred, &s->wait);
+		return;
+	}
+	/* A write that came before must not change the times, or find itself forbidden, afterwards. */
+	s->wait.behind.done = setattr_settled;
+	s->wait.behind.patience = request_patience(r);
+	write_behind_settle(r->inode, &s->wait.behind);
+}
+
+static void truncate_access_done(struct nfs_call *call)
+{
+	struct setattr_request *s = CONTAINER_OF(call, struct setattr_request, r.call);
+	int error = call->error;
+
+	if (error == 0 && (call->res.access & MAY_WRITE) != MAY_WRITE)
+		error = -EACCES;
 	if (error < 0)
 		request_end_error(&s->r, error);
 	else
-		request_send(&s->r, NFS_SETATTR, attr_done);
+		start_setattr(s);
 }
 
+/*
+ * truncate(2) takes write permission, which the kernel asks nobody for; of SETATTR a server demands
+ * less: owners may always. So ACCESS decides, as with the kernel's client.
+ */
 static void op_setattr(
 	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
@@ -89,15 +179,13 @@ static void op_setattr(
 		return;
 	if (fi) /* ftruncate: the right is the open's */
 		r->call.cred = file_of(fi)->cred;
-	fill_sattr(&r->call.args.sattr, attr, to_set);
-	/* A write that a restarted server lost must not be sent again after the truncation. */
-	if (r->call.args.sattr.set_size && write_log_dirty(&r->inode->writes)) {
-		s->wait.done = setattr_committed;
-		write_log_commit(
-			&r->inode->writes, r->fs->transport, &r->inode->fh, &r->call.cred, &s->wait);
+	fill_sattr(&s->sattr, attr, to_set);
+	if (!s->sattr.set_size || fi) {
+		start_setattr(s);
 		return;
 	}
-	request_send(r, NFS_SETATTR, attr_done);
+	r->call.args.access.bits = MAY_WRITE;
+	request_send(r, NFS_ACCESS, truncate_access_done);
 }
 
 static void access_done(struct nfs_call *call)
@@ -134,6 +222,8 @@ static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 	r->call.args.access.bits = access_bits(r->inode->type, mask);
 	if (r->call.args.access.bits == 0)
 		request_send(r, NFS_GETATTR, access_done); /* F_OK: the file must be there */
+	else if (known_allowed(r->fs, r->inode, &r->call.cred, r->call.args.access.bits))
+		request_end_error(r, 0);
 	else
 		request_send(r, NFS_ACCESS, access_done);
 }

@@ -12,6 +12,7 @@
 
 struct read_request {
 	struct request r;
+	struct behind_wait wait;
 	uint64_t offset;
 	size_t size;
 	size_t done; /* bytes that came in earlier, short replies */
@@ -70,6 +71,18 @@ static void read_done(struct nfs_call *call)
 	end_read(q);
 }
 
+static void read_settled(struct behind_wait *w, int error)
+{
+	struct read_request *q = CONTAINER_OF(w, struct read_request, wait);
+
+	if (error < 0) {
+		(void)fuse_reply_err(q->r.req, -error);
+		end_read(q);
+		return;
+	}
+	send_read(q);
+}
+
 static void op_read(
 	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
@@ -82,18 +95,23 @@ static void op_read(
 		return;
 	}
 	request_init_open(&q->r, req, ino, &file_of(fi)->cred);
+	q->r.unannounced = true; /* fs/fuse/file.c fuse_direct_IO waits for it in a way of its own */
 	q->offset = (uint64_t)offset;
 	q->size = size;
-	send_read(q);
+	/* The kernel has whole pages of what was written, and asks for the rest of others. */
+	q->wait.done = read_settled;
+	q->wait.patience = request_patience(&q->r);
+	write_behind_settle(q->r.inode, &q->wait);
 }
 
 /*
- * One FUSE WRITE. The RPC and its data are a data_write of their own, which the write log keeps
+ * One FUSE WRITE that is answered when the server has. The RPC and its data are a data_write of their own, which the write log keeps
  * until the data is stable, when the server said UNSTABLE.
  */
 struct write_request {
 	struct request r;
-	struct commit_wait wait;
+	struct stable_wait wait;
+	struct behind_writer writer;
 	struct list append_node;
 	struct data_write *w;
 	uint64_t offset;
@@ -116,9 +134,9 @@ static void end_write(struct write_request *q, int error)
 	struct fs *fs = q->r.fs;
 	struct inode *i = q->appends ? inode_ref(q->r.inode) : NULL;
 
-	if (error < 0)
+	if (q->r.req && error < 0)
 		(void)fuse_reply_err(q->r.req, -error);
-	else
+	else if (q->r.req)
 		(void)fuse_reply_write(q->r.req, q->size);
 	request_end(&q->r);
 	if (i) {
@@ -127,9 +145,54 @@ static void end_write(struct write_request *q, int error)
 	}
 }
 
-static void write_committed(struct commit_wait *wait, int error)
+static void write_committed(struct stable_wait *wait, int error)
 {
 	end_write(CONTAINER_OF(wait, struct write_request, wait), error);
+}
+
+/* Appends that wait for their turn have nothing with the transport that it could ask for them. */
+static void end_given_up_appends(struct inode *i)
+{
+	struct list gone;
+
+	list_init(&gone);
+	{
+		LOCKED(&i->lock);
+		LIST_FOREACH(pos, &i->appends)
+		{
+			struct write_request *q = CONTAINER_OF(pos, struct write_request, append_node);
+
+			if (!request_given_up(&q->r))
+				continue;
+			list_remove(pos);
+			list_append(&gone, pos);
+		}
+	}
+	LIST_FOREACH(pos, &gone)
+	{
+		struct write_request *q = CONTAINER_OF(pos, struct write_request, append_node);
+
+		list_remove(pos);
+		q->appends = false; /* it had no turn that the next one waits for */
+		(void)write_log_answered(&i->writes, q->w, WRITE_FAILED);
+		end_write(q, -EINTR);
+	}
+}
+
+/*
+ * The writer may go, the WRITE may not: the server could do it after something newer that nobody
+ * then knows must wait for it.
+ */
+static bool write_given_up(struct nfs_call *call)
+{
+	struct write_request *q = from_write(call);
+
+	end_given_up_appends(q->r.inode);
+	if (request_given_up(&q->r)) {
+		(void)fuse_reply_err(q->r.req, EINTR);
+		q->r.req = NULL;
+	}
+	return false;
 }
 
 static void write_done(struct nfs_call *call);
@@ -143,7 +206,8 @@ static void send_write(struct write_request *q)
 	call->args.io.data = q->w->data + q->done;
 	call->proc = NFS_WRITE;
 	call->done = write_done;
-	transport_submit(q->r.fs->transport, call);
+	call->given_up = write_given_up;
+	write_log_send(&q->r.inode->writes, q->r.fs->transport, q->w);
 }
 
 static void write_done(struct nfs_call *call)
@@ -157,7 +221,7 @@ static void write_done(struct nfs_call *call)
 	if (error == 0 && call->res.io.count == 0)
 		error = -EIO;
 	if (error < 0) {
-		(void)write_log_answered(log, w, false);
+		(void)write_log_answered(log, w, WRITE_FAILED);
 		end_write(q, error);
 		return;
 	}
@@ -165,6 +229,8 @@ static void write_done(struct nfs_call *call)
 		q->mixed |= q->unstable &&
 			    memcmp(w->verf.data, call->res.io.verf.data, sizeof(w->verf.data)) != 0;
 		q->unstable = true;
+		w->verf = call->res.io.verf;
+	} else if (!q->unstable) {
 		w->verf = call->res.io.verf;
 	}
 	q->done += call->res.io.count;
@@ -178,13 +244,14 @@ static void write_done(struct nfs_call *call)
 	/* A verifier that no commit will answer with: all of it is sent again. */
 	if (q->mixed)
 		memset(w->verf.data, 0xff, sizeof(w->verf.data));
-	full = write_log_answered(log, w, q->unstable);
+	full = write_log_answered(log, w, q->unstable ? WRITE_UNSTABLE : WRITE_STABLE);
 	if (!full) {
 		end_write(q, 0);
 		return;
 	}
 	q->wait.done = write_committed;
-	write_log_commit(log, q->r.fs->transport, &q->r.inode->fh, &q->r.call.cred, &q->wait);
+	q->wait.patience = request_patience(&q->r);
+	write_behind_commit(q->r.fs, q->r.inode, &q->r.call.cred, &q->wait);
 }
 
 /* O_APPEND: the kernel's idea of the end may be old; the server knows. One at a time per file. */
@@ -193,7 +260,7 @@ static void append_size_known(struct nfs_call *call)
 	struct write_request *q = CONTAINER_OF(call, struct write_request, r.call);
 
 	if (call->error < 0) {
-		(void)write_log_answered(&q->r.inode->writes, q->w, false);
+		(void)write_log_answered(&q->r.inode->writes, q->w, WRITE_FAILED);
 		end_write(q, call->error);
 		return;
 	}
@@ -201,10 +268,19 @@ static void append_size_known(struct nfs_call *call)
 	send_write(q);
 }
 
+static bool append_given_up(struct nfs_call *call)
+{
+	struct write_request *q = CONTAINER_OF(call, struct write_request, r.call);
+
+	end_given_up_appends(q->r.inode);
+	return request_given_up(&q->r);
+}
+
 static void start_append(struct write_request *q)
 {
 	q->r.call.proc = NFS_GETATTR;
 	q->r.call.done = append_size_known;
+	q->r.call.given_up = append_given_up;
 	transport_submit(q->r.fs->transport, &q->r.call);
 }
 
@@ -241,58 +317,120 @@ static void queue_append(struct write_request *q)
 	start_append(q);
 }
 
-static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
-	struct fuse_file_info *fi)
+/* What came before is answered: now this one, and the writer waits for it. */
+static void write_settled(struct behind_wait *w, int error)
 {
-	struct fs *fs = fuse_req_userdata(req);
-	struct file *f = file_of(fi);
-	struct write_request *q = calloc(1, sizeof(*q));
-	bool registered;
+	struct stable_wait *stable = CONTAINER_OF(w, struct stable_wait, behind);
+	struct write_request *q = CONTAINER_OF(stable, struct write_request, wait);
 
-	fs->counters.requests_write++;
-	if (q)
-		q->w = data_write_new(size);
-	if (!q || !q->w) {
-		free(q);
-		(void)fuse_reply_err(req, ENOMEM);
+	if (error < 0) {
+		(void)write_log_answered(&q->r.inode->writes, q->w, WRITE_FAILED);
+		q->appends = false; /* it had no turn */
+		end_write(q, error);
 		return;
 	}
-	request_init_open(&q->r, req, ino, &f->cred);
-	q->offset = (uint64_t)offset;
-	q->size = size;
-	q->w->owner = q;
-	q->w->call.fh = q->r.inode->fh;
-	q->w->call.cred = f->cred;
-	memcpy(q->w->data, buf, size);
-	{
-		LOCKED(&q->r.inode->lock);
-		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		registered = open_mode_registered(&q->r.inode->mode) > 0;
-		write_log_started(&q->r.inode->writes);
-	}
-	/* Beside local opens nothing may be kept for resending: it could overwrite newer data. */
-	/* And the kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
-	q->w->call.args.io.stable =
-		registered || (fi->flags & (O_SYNC | O_DSYNC)) ? NFS_FILE_SYNC : NFS_UNSTABLE;
-	/* A page of a mapping has its place in the file, whatever the open's flags. */
-	q->appends = (fi->flags & O_APPEND) && f->path != OPEN_PATH_CACHED && !fi->writepage;
 	if (q->appends)
 		queue_append(q);
 	else
 		send_write(q);
 }
 
+static void write_taken(struct behind_writer *w, int error)
+{
+	end_write(CONTAINER_OF(w, struct write_request, writer), error);
+}
+
+/* Through to the server before the writer is answered. */
+static void write_through(struct write_request *q, const char *buf, const struct fuse_file_info *fi)
+{
+	struct inode *i = q->r.inode;
+	bool registered;
+
+	q->w = data_write_new(q->size);
+	if (!q->w) {
+		end_write(q, -ENOMEM);
+		return;
+	}
+	q->w->owner = q;
+	q->w->call.fh = i->fh;
+	q->w->call.cred = q->r.call.cred;
+	memcpy(q->w->data, buf, q->size);
+	{
+		LOCKED(&i->lock);
+		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
+		registered = open_mode_registered(&i->mode) > 0;
+		write_log_started(&i->writes);
+	}
+	/* Beside local opens nothing may be kept for resending: it could overwrite newer data. */
+	/* And the kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
+	q->w->call.args.io.stable = registered || (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(q->r.fs)
+					    ? NFS_FILE_SYNC
+					    : NFS_UNSTABLE;
+	/* A page of a mapping has its place in the file, whatever the open's flags. */
+	q->appends = (fi->flags & O_APPEND) && file_of(fi)->path != OPEN_PATH_CACHED && !fi->writepage;
+	q->wait.behind.done = write_settled;
+	q->wait.behind.patience = request_patience(&q->r);
+	write_behind_settle(i, &q->wait.behind);
+}
+
+/* Whether the writer may be answered before the server has: close and fsync tell of errors. */
+static bool may_be_behind(struct write_request *q, const struct fuse_file_info *fi)
+{
+	const struct file *f = file_of(fi);
+
+	return f->path == OPEN_PATH_CACHED && !fi->writepage && !(fi->flags & (O_SYNC | O_DSYNC)) &&
+	       !fs_is_sync(q->r.fs) && q->r.fs->options->write != WRITE_WAIT &&
+	       f->errors_seen == write_log_errors(&q->r.inode->writes);
+}
+
+static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
+	struct fuse_file_info *fi)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	struct write_request *q = calloc(1, sizeof(*q));
+	int r = -EBUSY;
+
+	fs->counters.requests_write++;
+	/* Not as late as the server would: knfsd takes any failed WRITE for lost data of everybody's. */
+	if ((uint64_t)offset + size > fs->max_file_size) {
+		free(q);
+		(void)fuse_reply_err(req, EFBIG);
+		return;
+	}
+	if (!q) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	request_init_open(&q->r, req, ino, &file_of(fi)->cred);
+	q->offset = (uint64_t)offset;
+	q->size = size;
+	q->r.unannounced = true;
+	q->writer.done = write_taken;
+	q->writer.patience = request_patience(&q->r);
+	if (may_be_behind(q, fi))
+		r = write_behind_add(fs, q->r.inode, &q->r.call.cred, q->offset, buf, size, &q->writer);
+	if (r == 0)
+		end_write(q, 0);
+	else if (r < 0)
+		write_through(q, buf, fi);
+}
+
 /* FLUSH and FSYNC: everything written through this mount becomes stable, by whatever path. */
 struct sync_request {
 	struct request r;
 	struct broker_call broker;
-	struct commit_wait wait;
+	struct stable_wait wait;
 	struct file *file;
 };
 
 static void sync_rpc_done(struct nfs_call *call)
 {
-	request_end_error(CONTAINER_OF(call, struct request, call), call->error);
+	struct sync_request *s = CONTAINER_OF(call, struct sync_request, r.call);
+
+	/* A reader has written nothing; what others wrote their own fsync or close makes stable. */
+	if (call->error == -EACCES && !s->file->write)
+		call->error = 0;
+	request_end_error(&s->r, call->error);
 }
 
 /* What the kernel wrote to the backing file: NFS COMMIT of the whole file does it as well. */
@@ -308,19 +446,20 @@ static void broker_committed(struct broker_call *call, int error, const void *bo
 	struct sync_request *s = CONTAINER_OF(call, struct sync_request, broker);
 	const struct broker_status *status = body;
 
-	/* The session ended, or this id belongs to an earlier one. */
-	if (error < 0 || status->error == -ENOENT)
+	/* The session ended, this id belongs to an earlier one, or too many commits wait there. */
+	if (error < 0 || status->error == -ENOENT || status->error == -EAGAIN)
 		sync_by_rpc(s);
 	else
 		request_end_error(&s->r, status->error);
 }
 
-static void sync_log_done(struct commit_wait *wait, int error)
+static void sync_log_done(struct stable_wait *wait, int error)
 {
 	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
 	struct inode *i = s->r.inode;
 	struct broker_commit body = {0};
-	int lost = write_log_check(&i->writes, &s->file->errors_seen);
+	/* Whoever was killed has not learned of it. */
+	int lost = error == -EINTR ? 0 : write_log_check(&i->writes, &s->file->errors_seen);
 
 	if (error == 0)
 		error = lost;
@@ -341,7 +480,7 @@ static void sync_log_done(struct commit_wait *wait, int error)
 	probe_send(s->r.fs->probe, &s->broker, BROKER_COMMIT, &body, sizeof(body));
 }
 
-static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f)
+static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool closes)
 {
 	struct sync_request *s = calloc(1, sizeof(*s));
 
@@ -350,24 +489,29 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f)
 		return;
 	}
 	request_init_open(&s->r, req, ino, &f->cred);
+	s->r.unannounced = closes;
 	s->file = f;
 	s->wait.done = sync_log_done;
-	write_log_commit(&s->r.inode->writes, s->r.fs->transport, &s->r.inode->fh, &s->r.call.cred,
-		&s->wait);
+	s->wait.patience = request_patience(&s->r);
+	write_behind_commit(s->r.fs, s->r.inode, &s->r.call.cred, &s->wait);
 }
 
 /* close(2): NFS's promise is that what was written is stable then. A reader has written nothing. */
 static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	struct fs *fs = fuse_req_userdata(req);
+
+	/* Now, so that a server that is away keeps nobody from what a dead process had locked. */
+	locks_closed(fs->locks, &fs_inode(fs, ino)->fh, fi->lock_owner, fi->fh);
 	if (file_of(fi)->write)
-		make_stable(req, ino, file_of(fi));
+		make_stable(req, ino, file_of(fi), true);
 	else
 		(void)fuse_reply_err(req, 0);
 }
 
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	make_stable(req, ino, file_of(fi));
+	make_stable(req, ino, file_of(fi), false);
 }
 
 void data_set_operations(struct fuse_lowlevel_ops *ops)

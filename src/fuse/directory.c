@@ -27,9 +27,14 @@ struct directory {
 	struct nfs_cred cred;
 	pthread_mutex_t lock;
 	struct nfs_verf verf;
+	uint64_t epoch, asked; /* of the batch: known_epoch(), attr_clock() */
+	uint64_t came_ms;      /* when it did */
 	struct listed **batch;
 	size_t count;
 	uint64_t first; /* the offset that the batch starts at */
+	/* For a server whose cookies go round in a circle: see goes_round(). */
+	uint64_t last, mark;
+	unsigned batches, mark_after;
 	bool eof;       /* the batch is the directory's last */
 	bool plus;      /* the batch has handles and attributes */
 };
@@ -123,7 +128,12 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		reply_opendir(o);
 		return;
 	}
-	r->call.args.access.bits = NFS_ACCESS_READ;
+	if (known_allowed(r->fs, r->inode, &r->call.cred, NFS_ACCESS_READ)) {
+		reply_opendir(o);
+		return;
+	}
+	/* LOOKUP as well, which who lists a directory asks for next. */
+	r->call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_LOOKUP;
 	request_send(r, NFS_ACCESS, opendir_done);
 }
 
@@ -144,6 +154,16 @@ static bool is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* Whether the kernel may know better: it wrote to the file since, or was told later attributes. */
+static bool is_outdated(const struct readdir_request *q, const struct nfs_fh *fh)
+{
+	struct inode *i = inode_table_find(q->r.fs->inodes, fh);
+	bool outdated = i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->came_ms));
+
+	(void)inode_unref(q->r.fs->inodes, i);
+	return outdated;
+}
+
 /* Adds one entry to the buffer; returns its size there, more than fits when it does not fit. */
 static size_t add_entry(struct readdir_request *q, char *buf, size_t space, const struct nfs_entry *e)
 {
@@ -159,11 +179,13 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 	}
 	entry.attr.st_ino = e->fileid;
 	/* Without a node id the kernel takes the entry as a plain one. */
-	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name)) {
+	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_outdated(q, &e->fh)) {
 		r->entry_fh = e->fh;
 		r->entry_attr = e->attr;
 		if (request_make_entry(r, &entry, &i) < 0)
 			i = NULL;
+		else
+			known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh);
 	} else if (e->has_attr) {
 		entry.attr.st_mode = e->attr.mode;
 	}
@@ -199,6 +221,7 @@ static bool reply_from_batch(struct readdir_request *q)
 
 	if (n == d->count && !at_end)
 		return false;
+	q->r.asked = d->asked;
 	buf = malloc(q->size);
 	if (!buf) {
 		request_end_error(&q->r, -ENOMEM);
@@ -217,11 +240,39 @@ static bool reply_from_batch(struct readdir_request *q)
 	return true;
 }
 
+/*
+ * Brent's way to find a circle: a cookie is remembered, and another one after twice as many batches.
+ * Whoever comes across it again has not sought to an earlier place but was led there.
+ */
+static bool goes_round(struct readdir_request *q, const struct nfs_call *call)
+{
+	struct directory *d = q->dir;
+	size_t n = call->res.dir.count;
+
+	if (q->offset == 0 || q->offset != d->last) {
+		d->batches = 0;
+		d->mark_after = 1;
+	}
+	for (size_t i = 0; i < n && d->batches > 0; i++)
+		if (call->res.dir.entries[i].cookie == d->mark)
+			return true;
+	if (n == 0)
+		return false;
+	d->last = call->res.dir.entries[n - 1].cookie;
+	if (++d->batches >= d->mark_after) {
+		d->mark = d->last;
+		d->mark_after *= 2;
+	}
+	return false;
+}
+
 static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 {
 	struct directory *d = q->dir;
 
 	drop_batch(d);
+	if (goes_round(q, call))
+		return -ELOOP;
 	d->batch = calloc(call->res.dir.count + 1, sizeof(struct listed *));
 	if (!d->batch)
 		return -ENOMEM;
@@ -238,6 +289,9 @@ static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 		d->batch[d->count++] = l;
 	}
 	d->verf = call->res.dir.verf;
+	d->epoch = known_epoch(q->r.inode);
+	d->asked = q->r.asked;
+	d->came_ms = now_ms();
 	d->first = q->offset;
 	d->eof = call->res.dir.eof;
 	d->plus = call->proc == NFS_READDIRPLUS;
@@ -267,7 +321,7 @@ static void readdir_done(struct nfs_call *call)
 }
 
 /* With the directory's lock: what the call asks for. */
-static void ask_for_batch(struct readdir_request *q)
+static void fill_call(struct readdir_request *q)
 {
 	struct nfs_call *call = &q->r.call;
 
@@ -275,7 +329,6 @@ static void ask_for_batch(struct readdir_request *q)
 	call->args.dir.count = REPLY_BYTES;
 	if (q->offset != 0)
 		call->args.dir.verf = q->dir->verf;
-	request_send(&q->r, q->plus ? NFS_READDIRPLUS : NFS_READDIR, readdir_done);
 }
 
 static void read_directory(
@@ -302,10 +355,12 @@ static void read_directory(
 		else
 			answered = reply_from_batch(q);
 		if (!answered)
-			ask_for_batch(q);
+			fill_call(q);
 	}
 	if (answered)
 		unref_directory(d);
+	else
+		request_send(&q->r, plus ? NFS_READDIRPLUS : NFS_READDIR, readdir_done);
 }
 
 static void op_readdir(

@@ -9,7 +9,9 @@
 #include <fuse_lowlevel.h>
 
 #include "fuse/backing_ids.h"
+#include "fuse/cache.h"
 #include "fuse/inode_table.h"
+#include "fuse/locks.h"
 #include "io/transport.h"
 #include "options.h"
 #include "probe/probe.h"
@@ -21,6 +23,8 @@ struct fs_counters {
 	atomic_uint_fast64_t requests_read;     /* FUSE READ requests that reached the daemon */
 	atomic_uint_fast64_t requests_write;
 	atomic_uint_fast64_t bytes_read, bytes_written; /* by these requests */
+	atomic_uint_fast64_t lookups_known;     /* answered without the server */
+	atomic_uint_fast64_t requests_xattr;    /* about extended attributes */
 	atomic_uint_fast64_t grants_denied;     /* local opens without a backing id */
 	atomic_uint last_denial;                /* enum reason of the last one */
 	atomic_uint_fast64_t groups_unknown;    /* callers whose groups were not visible */
@@ -30,18 +34,27 @@ struct fs {
 	const struct mount_options *options;
 	struct transport *transport;
 	struct inode_table *inodes;
+	struct cache *names, *rights; /* known.h */
+	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
 	struct backing_ids *ids;
+	struct locks *locks;
 	struct probe *probe;      /* NULL with local=off or without passthrough */
 	struct fuse_session *session;
 	struct inode *root;
-	char spec[1024];
+	char spec[2048]; /* as it was given */
 	char server_address[64];
+	unsigned server_port;
+	char device[32];          /* major:minor, empty until mounted */
 	uid_t owner;              /* who mounted */
 	uint32_t rsize, wsize;    /* bytes of one request */
+	uint64_t max_file_size;   /* bytes, by FSINFO */
 	uint64_t fsid;            /* of the export, NFS's */
+	bool nfsacl;              /* the server has ACLs and NFSACL, and the mount may use it */
+	bool forgets_names;       /* kernel and libfuse have FUSE_NOTIFY_INC_EPOCH */
 	bool passthrough;         /* kernel and libfuse offer it */
 	bool over_io_uring;       /* FUSE requests travel over io_uring */
 	bool allow_other;
+	atomic_bool locks_noticed; /* that they are local was said */
 	atomic_size_t open_files;
 	struct fs_counters counters;
 };
@@ -51,10 +64,18 @@ static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
 	return ino == FUSE_ROOT_ID ? fs->root : (struct inode *)(uintptr_t)ino;
 }
 
-/* The handlers, by file: names.c, attributes.c, directory.c, open.c, data.c, status.c. */
+/* noac means it, too, as for the kernel's client (fs/nfs/fs_context.c): others see each change at once. */
+static inline bool fs_is_sync(const struct fs *fs)
+{
+	return fs->options->sync || fs->options->noac;
+}
+
+/* The handlers, by file: names.c, attributes.c, acl.c, directory.c, open.c, data.c, lock_requests.c, status.c. */
 void names_set_operations(struct fuse_lowlevel_ops *ops);
 void attributes_set_operations(struct fuse_lowlevel_ops *ops);
+void acl_set_operations(struct fuse_lowlevel_ops *ops);
 void directory_set_operations(struct fuse_lowlevel_ops *ops);
 void open_set_operations(struct fuse_lowlevel_ops *ops);
 void data_set_operations(struct fuse_lowlevel_ops *ops);
+void lock_requests_set_operations(struct fuse_lowlevel_ops *ops);
 void status_set_operations(struct fuse_lowlevel_ops *ops);

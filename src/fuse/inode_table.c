@@ -20,18 +20,9 @@ struct inode_table {
 	void *arg;
 };
 
-static uint64_t hash_fh(const struct inode_table *t, const struct nfs_fh *fh)
-{
-	uint64_t h = 0xcbf29ce484222325U ^ t->seed;
-
-	for (uint32_t i = 0; i < fh->len; i++)
-		h = (h ^ fh->data[i]) * 0x100000001b3U;
-	return h ^ (h >> 29);
-}
-
 static struct inode **bucket(const struct inode_table *t, const struct nfs_fh *fh)
 {
-	return &t->buckets[hash_fh(t, fh) & (t->nbuckets - 1)];
+	return &t->buckets[hash_bytes(t->seed, fh->data, fh->len) & (t->nbuckets - 1)];
 }
 
 int inode_table_new(struct inode_table **ret)
@@ -96,6 +87,7 @@ static void free_inode(struct inode_table *t, struct inode *i)
 	if (t->on_free)
 		t->on_free(t->arg, i);
 	write_log_done(&i->writes);
+	free(i->silly);
 	(void)pthread_mutex_destroy(&i->lock);
 	free(i);
 	t->total--;
@@ -155,6 +147,7 @@ int inode_table_get(
 	(void)pthread_mutex_init(&i->lock, NULL);
 	write_log_init(&i->writes);
 	list_init(&i->idle);
+	write_behind_init(&i->behind);
 	list_init(&i->appends);
 	head = bucket(t, fh);
 	i->hash_next = *head;

@@ -16,9 +16,26 @@
 
 #include <stdatomic.h>
 
+#include "fuse/attr_memory.h"
+#include "fuse/known.h"
 #include "fuse/open_mode.h"
-#include "fuse/write_log.h"
+#include "fuse/write_behind.h"
 #include "io/transport.h"
+
+/* What is known of a directory's default ACL; default_acl.h. */
+struct default_acl {
+	bool there;
+	uint32_t mode;    /* that it allows */
+	uint64_t until;   /* ms: when it is to be asked for again; 0: it is not known */
+	uint64_t version; /* counts how often it was forgotten */
+};
+
+/* Where a file lies under its .nfs name, and who removes it. Few files have one, and inodes are many. */
+struct silly_place {
+	struct nfs_fh dir;
+	struct nfs_cred cred;
+	char name[32];
+};
 
 struct inode {
 	/* Constant. */
@@ -38,13 +55,15 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
+	struct attr_memory attrs;
+	struct known known;
+	struct default_acl default_acl;
 	struct list idle;      /* in the list of backing_ids.h while the id is idle */
 	uint64_t idle_since;   /* ms; that list's lock */
-	struct nfs_cred silly_cred;
+	struct write_behind behind;
 	struct list appends;   /* O_APPEND writes that wait for their turn */
 	bool appending;
-	struct nfs_fh silly_dir; /* where the file lies under its silly name; len 0: it has none */
-	char silly_name[32];
+	struct silly_place *silly; /* NULL: the file has no .nfs name */
 
 	struct write_log writes; /* has a lock of its own */
 };

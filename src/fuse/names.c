@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "fuse/default_acl.h"
+#include "fuse/search_acl.h"
 #include "fuse/silly.h"
 
 static struct request *from_call(struct nfs_call *call)
@@ -27,12 +29,35 @@ static void plain_done(struct nfs_call *call)
 	request_end_error(from_call(call), call->error);
 }
 
+static void lookup_done(struct nfs_call *call)
+{
+	if (call->error == -ENOENT)
+		request_reply_absent(from_call(call));
+	else
+		entry_done(call);
+}
+
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct request *r = request_new(req, parent, name, NULL);
+	struct nfs_attr attr;
+	struct inode *i;
+	double seconds;
+	int known;
 
-	if (r)
-		request_send(r, NFS_LOOKUP, entry_done);
+	if (!r)
+		return;
+	known = known_lookup(r->fs, r->inode, name, &r->call.cred, &i, &attr, &seconds);
+	if (known == -EAGAIN) {
+		request_send(r, NFS_LOOKUP, lookup_done);
+		return;
+	}
+	r->fs->counters.lookups_known++;
+	search_acl_ask(r->fs, r->inode, &r->call.cred);
+	if (known < 0)
+		request_reply_absent(r);
+	else
+		request_reply_known(r, i, &attr, seconds);
 }
 
 static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
@@ -66,7 +91,7 @@ static void make(fuse_req_t req, fuse_ino_t parent, const char *name, const char
 	r->call.rdev_major = major(rdev);
 	r->call.rdev_minor = minor(rdev);
 	r->call.how = NFS_GUARDED;
-	request_send(r, proc, entry_done);
+	default_acl_send(r, proc, entry_done);
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -87,10 +112,7 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 
 static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct request *r = request_new(req, parent, name, NULL);
-
-	if (r)
-		request_send(r, NFS_RMDIR, plain_done);
+	silly_remove_directory(req, parent, name);
 }
 
 static void remove_now(struct request *r)
@@ -106,9 +128,17 @@ static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 		silly_remove_name(r, remove_now);
 }
 
+static void rename_done(struct nfs_call *call)
+{
+	if (call->error < 0)
+		silly_rename_failed(from_call(call), call->error);
+	else
+		request_end_error(from_call(call), 0);
+}
+
 static void rename_now(struct request *r)
 {
-	request_send(r, NFS_RENAME, plain_done);
+	request_send(r, NFS_RENAME, rename_done);
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
@@ -124,7 +154,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 	r = request_new(req, parent, name, newname);
 	if (!r)
 		return;
-	r->call.fh2 = fs_inode(r->fs, newparent)->fh;
+	request_set_directory2(r, newparent);
 	silly_replace_name(r, rename_now);
 }
 
@@ -141,14 +171,47 @@ static void link_done(struct nfs_call *call)
 	request_find_entry(r, request_reply_entry);
 }
 
+#define READ_AND_WRITE (NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
+
+static void link_access_done(struct nfs_call *call)
+{
+	struct request *r = from_call(call);
+	bool owner = call->has_attr && call->attr.uid == call->cred.uid;
+
+	if (call->error < 0)
+		request_end_error(r, call->error);
+	else if ((call->res.access & READ_AND_WRITE) != READ_AND_WRITE && !owner)
+		request_end_error(r, -EPERM);
+	else
+		request_send(r, NFS_LINK, link_done);
+}
+
+/* fs.protected_hardlinks; where nobody can tell, it is on. */
+static bool hard_links_are_protected(void)
+{
+	char text[16];
+
+	return read_small_file("/proc/sys/fs/protected_hardlinks", text, sizeof(text)) < 1 || text[0] != '0';
+}
+
+/*
+ * With fs.protected_hardlinks only who may read and write a file, or owns it, may give it another
+ * name (fs/namei.c may_linkat). The kernel has looked at everything but that permission, which it
+ * leaves to us without asking.
+ */
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
 {
 	struct request *r = request_new(req, ino, newname, NULL);
 
 	if (!r)
 		return;
-	r->call.fh2 = fs_inode(r->fs, newparent)->fh;
-	request_send(r, NFS_LINK, link_done);
+	request_set_directory2(r, newparent);
+	if (r->call.cred.uid == 0 || !hard_links_are_protected()) {
+		request_send(r, NFS_LINK, link_done);
+		return;
+	}
+	r->call.args.access.bits = READ_AND_WRITE;
+	request_send(r, NFS_ACCESS, link_access_done);
 }
 
 static void readlink_done(struct nfs_call *call)

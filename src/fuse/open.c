@@ -10,8 +10,10 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
+#include "fuse/default_acl.h"
 #include "fuse/file.h"
 #include "fuse/silly.h"
 #include "log.h"
@@ -21,7 +23,7 @@
 struct open_request {
 	struct request r;
 	struct broker_call broker;
-	struct commit_wait wait;
+	struct stable_wait wait;
 	struct fuse_file_info fi;
 	struct fuse_entry_param entry; /* CREATE */
 	struct file *file;
@@ -29,6 +31,7 @@ struct open_request {
 	bool created; /* this very open made the file: it may be opened whatever its mode */
 	bool exclusive;
 	bool exec;
+	bool has_version; /* ACCESS came with the attributes of now */
 	struct open_wish wish;
 };
 
@@ -69,6 +72,18 @@ static int reply_open(struct open_request *o)
 			 : fuse_reply_open(o->r.req, &o->fi);
 }
 
+/* Close-to-open: pages stay when the server says now what the kernel was told last. With nocto also for a time. */
+static bool keeps_pages(const struct open_request *o)
+{
+	const struct attr_memory *m = &o->r.inode->attrs;
+
+	if (m->errors != o->file->errors_seen)
+		return false;
+	if (o->r.fs->options->nocto && attr_memory_pages_are_believed(m, now_ms()))
+		return true;
+	return o->has_version && attr_memory_pages_are_good(m, &o->r.call.attr);
+}
+
 static void set_path(struct open_request *o, enum open_path path)
 {
 	struct inode *i = o->r.inode;
@@ -78,7 +93,10 @@ static void set_path(struct open_request *o, enum open_path path)
 	o->fi.fh = (uintptr_t)o->file;
 	o->fi.backing_id = registered ? i->mode.backing_id : 0;
 	o->fi.direct_io = path != OPEN_PATH_CACHED && path != OPEN_PATH_PASSTHROUGH;
-	o->fi.keep_cache = 0;
+	o->fi.keep_cache = path == OPEN_PATH_CACHED && keeps_pages(o);
+	if (path == OPEN_PATH_CACHED)
+		i->attrs.errors = o->file->errors_seen;
+	i->attrs.pages_are_old = path != OPEN_PATH_CACHED && (i->attrs.pages_are_old || registered);
 }
 
 /* With the inode's lock: an id without open files waits for the next open. */
@@ -110,12 +128,18 @@ static void finish_open(struct open_request *o)
 		useless = o->wish.granted_id;
 		if (path >= 0) {
 			fs->open_files++;
+			if (o->file->write)
+				known_writer(i, 1);
 			useless = open_mode_count(&i->mode, &o->wish, (enum open_path)path);
 			set_path(o, (enum open_path)path);
+			fs->counters.opens[path]++; /* before the opener can look */
 			sent = reply_open(o);
 			o->r.req = NULL;
 			if (sent < 0) {
+				fs->counters.opens[path]--;
 				(void)open_mode_uncount(&i->mode, (enum open_path)path);
+				if (o->file->write)
+					known_writer(i, -1);
 				fs->open_files--;
 			}
 			mode_changed(fs, i);
@@ -123,7 +147,6 @@ static void finish_open(struct open_request *o)
 	}
 	backing_ids_close(fs->ids, useless);
 	if (path >= 0 && sent == 0) {
-		fs->counters.opens[path]++;
 		o->file = NULL; /* RELEASE frees it */
 		o->entry.ino = 0;
 		request_end(&o->r);
@@ -138,15 +161,53 @@ static void finish_open(struct open_request *o)
 	end_open(o, path < 0 ? path : sent);
 }
 
+/*
+ * Close-to-open: when the file is not any more what the kernel was told, that asks for size and times
+ * before it shows them next. Attributes alone: this takes no lock in the kernel, and waits for nothing.
+ *
+ * A file without a name that was found by one: the name is asked for again (fs/nfs/dir.c
+ * nfs_lookup_verify_inode). Once: it may have been opened by its descriptor, in /proc.
+ */
+static int look_again(struct open_request *o, const struct nfs_attr *now)
+{
+	const struct fs *fs = o->r.fs;
+	struct inode *i = o->r.inode;
+	bool changed, lost_its_name;
+
+	if (fs->options->nocto && known_believed(o->r.fs, i) && now->nlink > 0)
+		return 0;
+	{
+		LOCKED(&i->lock);
+		changed = !attr_memory_is_version(&i->attrs, now);
+		lost_its_name = now->nlink == 0 && !i->known.nameless;
+		i->known.nameless = now->nlink == 0;
+	}
+	if (changed) {
+		known_doubt(i);
+		(void)fuse_lowlevel_notify_inval_inode(fs->session, (fuse_ino_t)(uintptr_t)i, -1, 0);
+	}
+	if (!lost_its_name)
+		return 0;
+	known_stale(o->r.fs);
+	return -ESTALE;
+}
+
 static void access_done(struct nfs_call *call)
 {
 	struct open_request *o = from_call(call);
-	int error = call->error < 0 ? call->error : permission(o, call->res.access);
+	int error = call->error;
 
-	if (error < 0)
+	if (error == 0 && call->has_attr)
+		error = look_again(o, &call->attr);
+	if (error == 0)
+		error = permission(o, call->res.access);
+
+	if (error < 0) {
 		end_open(o, error);
-	else
-		finish_open(o);
+		return;
+	}
+	o->has_version = call->has_attr;
+	finish_open(o);
 }
 
 static void open_remote(struct open_request *o)
@@ -191,7 +252,13 @@ static void granted(struct broker_call *call, int error, const void *body)
 		open_remote(o);
 		return;
 	}
-	error = permission(o, reply->access);
+	error = look_again(o,
+		&(struct nfs_attr){.size = reply->attr.size,
+			.nlink = reply->attr.nlink,
+			.mtime = {reply->attr.mtime_sec, reply->attr.mtime_nsec},
+			.ctime = {reply->attr.ctime_sec, reply->attr.ctime_nsec}});
+	if (error == 0)
+		error = permission(o, reply->access);
 	if (error < 0) {
 		backing_ids_close(fs->ids, reply->backing_id);
 		end_open(o, error);
@@ -235,10 +302,14 @@ static void open_local(struct open_request *o)
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
 }
 
-static void open_committed(struct commit_wait *w, int error)
+static void open_committed(struct stable_wait *w, int error)
 {
 	struct open_request *o = CONTAINER_OF(w, struct open_request, wait);
 
+	if (error == -EINTR) {
+		end_open(o, error);
+		return;
+	}
 	/* Data that cannot be made stable must not be overtaken by local writes. */
 	if (error < 0)
 		open_remote(o);
@@ -264,7 +335,8 @@ static void start_open(struct open_request *o)
 	o->wish.read = (o->fi.flags & O_ACCMODE) != O_WRONLY;
 	o->wish.write = o->file->write;
 	o->wish.append = o->file->append;
-	o->wish.generation = fs->probe ? probe_generation(fs->probe) : 0;
+	/* What the kernel writes to a backing file by itself is not stable by then; but with noac it is seen. */
+	o->wish.generation = fs->probe && !(fs->options->sync && o->file->write) ? probe_generation(fs->probe) : 0;
 	if (o->wish.generation == 0 || !S_ISREG(i->type)) {
 		open_remote(o);
 		return;
@@ -272,7 +344,8 @@ static void start_open(struct open_request *o)
 	/* Before an open is answered as local, every WRITE of the file is answered and stable. */
 	if (write_log_dirty(&i->writes)) {
 		o->wait.done = open_committed;
-		write_log_commit(&i->writes, fs->transport, &i->fh, &o->file->cred, &o->wait);
+		o->wait.patience = request_patience(&o->r);
+		write_behind_commit(fs, i, &o->file->cred, &o->wait);
 		return;
 	}
 	open_local(o);
@@ -329,10 +402,37 @@ static void existing_looked_up(struct nfs_call *call)
 		request_find_entry(&o->r, create_found);
 }
 
+/* What EXCLUSIVE leaves out: the server kept the verifier where the times belong. */
+static void exclusive_set(struct nfs_call *call)
+{
+	struct open_request *o = from_call(call);
+
+	if (call->error < 0) {
+		request_end_error(&o->r, call->error);
+		return;
+	}
+	call->new_fh = o->r.entry_fh;
+	request_find_entry(&o->r, create_found);
+}
+
+static void exclusive_found(struct request *r)
+{
+	struct nfs_sattr *s = &r->call.args.sattr;
+
+	s->set_atime = s->set_mtime = s->atime_now = s->mtime_now = true;
+	r->call.fh = r->entry_fh;
+	request_send(r, NFS_SETATTR, exclusive_set);
+}
+
 static void create_done(struct nfs_call *call)
 {
 	struct open_request *o = from_call(call);
 
+	if (call->error == -EOPNOTSUPP && call->how == NFS_EXCLUSIVE) {
+		call->how = NFS_GUARDED;
+		request_send(&o->r, NFS_CREATE, create_done);
+		return;
+	}
 	/* Somebody made it meanwhile, and the caller does not mind: then it is a plain open. */
 	if (call->error == -EEXIST && !o->exclusive) {
 		/* But the kernel does not truncate after CREATE: let it walk again and find the file. */
@@ -348,10 +448,13 @@ static void create_done(struct nfs_call *call)
 		return;
 	}
 	o->created = true;
-	request_find_entry(&o->r, create_found);
+	request_find_entry(&o->r, call->how == NFS_EXCLUSIVE ? exclusive_found : create_found);
 }
 
-/* GUARDED, so that it is certain whether this open made the file. */
+/*
+ * GUARDED, so that it is certain whether this open made the file; O_EXCL as EXCLUSIVE, which a server
+ * that was restarted before it could answer knows again, too (fs/nfs/nfs3proc.c nfs3_proc_create).
+ */
 static void op_create(
 	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
@@ -361,44 +464,36 @@ static void op_create(
 		return;
 	o->create = true;
 	o->exclusive = fi->flags & O_EXCL;
-	o->r.call.how = NFS_GUARDED;
+	o->r.call.how = o->exclusive ? NFS_EXCLUSIVE : NFS_GUARDED;
+	if (o->exclusive && getrandom(&o->r.call.create_verf, sizeof(o->r.call.create_verf), 0) < 0)
+		o->r.call.how = NFS_GUARDED;
 	o->r.call.args.sattr.set_mode = true;
 	o->r.call.args.sattr.mode = mode;
-	request_send(&o->r, NFS_CREATE, create_done);
+	default_acl_send(&o->r, NFS_CREATE, create_done);
 }
 
 /* Pages of a mapping come after the last FLUSH: nobody else would have them committed. */
-struct last_commit {
-	struct commit_wait wait;
-	struct fs *fs;
-	struct inode *inode;
-};
-
-static void last_committed(struct commit_wait *w, int error)
+static void last_committed(struct stable_wait *w, int error)
 {
-	struct last_commit *l = CONTAINER_OF(w, struct last_commit, wait);
-
 	/* -ENOTCONN: the mount ends, and the server has the data and will write it. */
 	if (error < 0 && error != -ENOTCONN)
-		log_warning("data written through a mapping of a file of %s was lost: %s", l->fs->spec,
+		log_warning("data written through a mapping of a file of %s was lost: %s", w->fs->spec,
 			strerror(-error));
-	(void)inode_unref(l->fs->inodes, l->inode);
-	free(l);
+	(void)inode_unref(w->fs->inodes, w->inode);
+	free(w);
 }
 
 static void commit_rest(struct fs *fs, struct inode *i, const struct nfs_cred *cred)
 {
-	struct last_commit *l;
+	struct stable_wait *w;
 
 	if (!write_log_dirty(&i->writes))
 		return;
-	l = calloc(1, sizeof(*l));
-	if (!l)
+	w = calloc(1, sizeof(*w));
+	if (!w)
 		return;
-	l->wait.done = last_committed;
-	l->fs = fs;
-	l->inode = inode_ref(i);
-	write_log_commit(&i->writes, fs->transport, &i->fh, cred, &l->wait);
+	w->done = last_committed;
+	write_behind_commit(fs, inode_ref(i), cred, w);
 }
 
 static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -409,6 +504,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	int close_id = 0;
 	bool last;
 
+	locks_released(fs->locks, &i->fh, fi->fh);
 	{
 		LOCKED(&i->lock);
 		/* An id of an ended session is no good for the next open. */
@@ -416,6 +512,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 			i->mode.generation != (fs->probe ? probe_generation(fs->probe) : 0))
 			close_id = open_mode_take_id(&i->mode);
 		mode_changed(fs, i);
+		if (f->write)
+			known_writer(i, -1);
 		last = open_mode_total(&i->mode) == 0;
 	}
 	fs->open_files--;

@@ -5,6 +5,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "fuse/caller.h"
+#include "fuse/search_acl.h"
+
+#define UNKNOWN_PATIENCE_MS 2000 /* for a caller with a signal of which nobody knows what it is */
+
 void request_cred(struct fs *fs, fuse_req_t req, struct nfs_cred *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -31,6 +36,7 @@ static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)
 {
 	r->fs = fuse_req_userdata(req);
 	r->req = req;
+	r->asked = attr_clock();
 	r->inode = inode_ref(fs_inode(r->fs, ino));
 	r->call.fh = r->inode->fh;
 }
@@ -68,16 +74,216 @@ struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, co
 	return request_init(r, req, ino, name, name2) < 0 ? NULL : r;
 }
 
+bool request_given_up(struct request *r)
+{
+	enum caller_state state;
+
+	/* Signals first: /proc is asked only for who had one, where one would be told. */
+	if (!r->req || (!r->unannounced && !fuse_req_interrupted(r->req)))
+		return false;
+	state = caller_state(fuse_req_ctx(r->req)->pid);
+	if (state == CALLER_UNKNOWN && fuse_req_interrupted(r->req)) {
+		if (r->unknown_since == 0)
+			r->unknown_since = now_ms();
+		return now_ms() - r->unknown_since >= UNKNOWN_PATIENCE_MS;
+	}
+	return state == CALLER_KILLED || (state == CALLER_EXITING && r->unannounced);
+}
+
+static bool patience_given_up(void *arg)
+{
+	return request_given_up(arg);
+}
+
+struct patience request_patience(struct request *r)
+{
+	return (struct patience){.given_up = patience_given_up, .arg = r};
+}
+
+static bool call_given_up(struct nfs_call *call)
+{
+	return request_given_up(CONTAINER_OF(call, struct request, call));
+}
+
+void request_set_directory2(struct request *r, fuse_ino_t dir)
+{
+	r->inode2 = inode_ref(fs_inode(r->fs, dir));
+	r->call.fh2 = r->inode2->fh;
+}
+
+/* Whether the call changes the request's inodes, or what is in them. */
+static bool call_changes(const struct request *r)
+{
+	switch (r->call.proc) {
+	case NFS_SETATTR:
+	case NFS_SETACL:
+	case NFS_CREATE:
+	case NFS_MKDIR:
+	case NFS_SYMLINK:
+	case NFS_MKNOD:
+	case NFS_REMOVE:
+	case NFS_RMDIR:
+	case NFS_RENAME:
+	case NFS_LINK:
+		return nfs_fh_equal(&r->call.fh, &r->inode->fh);
+	default:
+		return false;
+	}
+}
+
+static bool two_inodes(const struct request *r)
+{
+	return r->inode2 && r->inode2 != r->inode;
+}
+
+/* The names that the change was about, after it was answered; kept, kept2: of the inodes. */
+static void learn_names(struct request *r, bool kept, bool kept2)
+{
+	struct nfs_call *call = &r->call;
+	struct fs *fs = r->fs;
+	struct inode *moved;
+
+	switch (call->proc) {
+	case NFS_SETATTR:
+	case NFS_SETACL:
+		break;
+	case NFS_LINK:
+		known_links_changed(fs);
+		if (call->error == 0 && kept2)
+			known_name(fs, r->inode2, call->name, &call->fh, attr_clock());
+		else
+			known_name_forget(fs, r->inode2, call->name);
+		break;
+	case NFS_RENAME:
+		known_links_changed(fs);
+		moved = known_file(fs, r->inode, call->name);
+		if (call->error == 0)
+			known_moved(fs, moved, r->inode, r->inode2);
+		if (moved)
+			known_doubt(moved);
+		(void)inode_unref(fs->inodes, moved);
+		/* Both stay as they are when they were the same file. */
+		known_name_forget(fs, r->inode, call->name);
+		known_name_forget(fs, r->inode2, call->name2);
+		break;
+	case NFS_REMOVE:
+	case NFS_RMDIR:
+		known_links_changed(fs);
+		if (call->error == 0 && kept)
+			known_name(fs, r->inode, call->name, NULL, attr_clock());
+		else
+			known_name_forget(fs, r->inode, call->name);
+		break;
+	default:
+		if (call->error == 0 && kept && call->new_fh.len > 0)
+			known_name(fs, r->inode, call->name, &call->new_fh, attr_clock());
+		else
+			known_name_forget(fs, r->inode, call->name);
+		break;
+	}
+}
+
+static const struct nfs_wcc *wcc_of_inode(const struct nfs_call *call)
+{
+	return call->proc == NFS_SETATTR || call->proc == NFS_SETACL || call->proc == NFS_LINK ? NULL : &call->dir;
+}
+
+/*
+ * A directory that is not there may be another one by now under the name that led to it: the kernel
+ * walks again, and finds that or nothing. Ganesha says so of a handle that should be stale.
+ */
+static void look_for_directory(struct request *r)
+{
+	enum nfs_proc proc = r->call.proc;
+	bool makes = proc == NFS_CREATE || proc == NFS_MKDIR || proc == NFS_SYMLINK || proc == NFS_MKNOD;
+
+	if (!makes || r->call.error != -ENOENT || !known_believed(r->fs, r->inode))
+		return;
+	known_stale(r->fs);
+	r->call.error = -ESTALE;
+}
+
+static void end_change(struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+	uint64_t asked = r->asked, ignored;
+	bool kept = known_change_end(r->fs, r->inode, wcc_of_inode(call), asked, &r->asked), kept2 = kept;
+
+	if (two_inodes(r))
+		kept2 = known_change_end(r->fs, r->inode2, &call->dir2, asked, &ignored);
+	if (call->proc == NFS_SETACL && call->error == 0)
+		known_acl(r->fs, r->inode, true, 0, 0);
+	learn_names(r, kept, kept2);
+}
+
+/* What the answer says of directories. */
+static void learn(struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+	struct fs *fs = r->fs;
+
+	if (!nfs_fh_equal(&call->fh, &r->inode->fh) || r->inode->type != S_IFDIR)
+		return;
+	switch (call->proc) {
+	case NFS_LOOKUP:
+		if (!call->dir.has_after || (call->error < 0 && call->error != -ENOENT))
+			break;
+		(void)known_attributes(fs, r->inode, &call->dir.after, r->asked);
+		known_rights(fs, r->inode, &call->cred, NFS_ACCESS_LOOKUP, r->asked);
+		known_name(fs, r->inode, call->name, call->error == 0 ? &call->new_fh : NULL, r->asked);
+		break;
+	case NFS_ACCESS:
+		if (call->error < 0 || !call->has_attr)
+			break;
+		(void)known_attributes(fs, r->inode, &call->attr, r->asked);
+		known_rights(fs, r->inode, &call->cred, call->res.access, r->asked);
+		break;
+	case NFS_READDIR:
+	case NFS_READDIRPLUS:
+		if (call->error == 0 && call->dir.has_after)
+			(void)known_attributes(fs, r->inode, &call->dir.after, r->asked);
+		break;
+	default:
+		break;
+	}
+}
+
+static void call_answered(struct nfs_call *call)
+{
+	struct request *r = CONTAINER_OF(call, struct request, call);
+
+	if (r->changes) {
+		look_for_directory(r);
+		end_change(r);
+	} else {
+		learn(r);
+	}
+	search_acl_ask(r->fs, r->inode, &call->cred);
+	r->answered(call);
+}
+
 void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call))
 {
 	r->call.proc = proc;
-	r->call.done = done;
+	r->call.done = call_answered;
+	r->call.given_up = call_given_up;
+	r->call.dir.has_after = r->call.dir2.has_after = false;
+	r->answered = done;
+	r->asked = attr_clock();
+	r->changes = call_changes(r);
+	if (r->changes) {
+		known_change_begin(r->inode);
+		if (two_inodes(r))
+			known_change_begin(r->inode2);
+	}
 	transport_submit(r->fs->transport, &r->call);
 }
 
 void request_end(struct request *r)
 {
 	(void)inode_unref(r->fs->inodes, r->inode);
+	(void)inode_unref(r->fs->inodes, r->inode2);
+	(void)inode_unref(r->fs->inodes, r->replaced);
 	free(r->name);
 	free(r->name2);
 	free(r);
@@ -114,6 +320,39 @@ static void entry_lookup_done(struct nfs_call *call)
 		entry_step(r);
 }
 
+bool request_is_outdated(const struct request *r, struct inode *i)
+{
+	LOCKED(&i->lock);
+	return write_behind_outdates(&i->behind, r->asked);
+}
+
+static void entry_settled(struct behind_wait *w, int error)
+{
+	struct request *r = CONTAINER_OF(w, struct request, settled);
+
+	if (error < 0) {
+		request_end_error(r, error);
+		return;
+	}
+	r->call.fh = r->entry_fh;
+	request_send(r, NFS_GETATTR, entry_attr_done);
+}
+
+/* Writes of the file were on their way to the server while it was asked: asks again behind them. */
+static bool settle_entry(struct request *r)
+{
+	struct inode *i = inode_table_find(r->fs->inodes, &r->entry_fh);
+	bool outdated = i && request_is_outdated(r, i);
+
+	if (outdated) {
+		r->settled.done = entry_settled;
+		r->settled.patience = request_patience(r);
+		write_behind_settle(i, &r->settled);
+	}
+	(void)inode_unref(r->fs->inodes, i);
+	return outdated;
+}
+
 static void entry_step(struct request *r)
 {
 	struct nfs_call *call = &r->call;
@@ -129,7 +368,8 @@ static void entry_step(struct request *r)
 		return;
 	}
 	r->entry_attr = call->attr;
-	r->then(r);
+	if (!settle_entry(r))
+		r->then(r);
 }
 
 void request_find_entry(struct request *r, void (*then)(struct request *r))
@@ -138,7 +378,7 @@ void request_find_entry(struct request *r, void (*then)(struct request *r))
 	entry_step(r);
 }
 
-void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)
+static void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->st_ino = attr->fileid;
@@ -155,9 +395,25 @@ void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)
 	ret->st_ctim = attr->ctime;
 }
 
-double attr_timeout(const struct fs *fs, uint32_t type)
+double request_tell_attributes(
+	struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret)
 {
-	return type == S_IFDIR ? fs->options->acdirmin : fs->options->acregmin;
+	attr_to_stat(attr, ret);
+	return known_attributes(r->fs, i, attr, r->asked);
+}
+
+/*
+ * The kernel walks a name that it believes without asking, and only the server knows (ACLs, squash)
+ * who may: it believes none but where everybody may.
+ */
+static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_param *ret)
+{
+	struct fs *fs = r->fs;
+
+	ret->entry_timeout = known_entry_seconds(fs, r->inode2 ? r->inode2 : r->inode, i);
+	ret->ino = i == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)i;
+	ret->generation = i->generation;
+	inode_table_looked_up(fs->inodes, i);
 }
 
 int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct inode **ret_inode)
@@ -168,17 +424,39 @@ int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct i
 	if (error < 0)
 		return error;
 	memset(ret, 0, sizeof(*ret));
-	/*
-	 * No entry timeout: the kernel would walk a cached name without asking, and only the server
-	 * knows (ACLs, squash) who may. Every step is a LOOKUP with its caller's credential.
-	 */
-	ret->ino = i == r->fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)i;
-	ret->generation = i->generation;
-	ret->attr_timeout = attr_timeout(r->fs, i->type);
-	attr_to_stat(&r->entry_attr, &ret->attr);
-	inode_table_looked_up(r->fs->inodes, i);
+	ret->attr_timeout = request_tell_attributes(r, i, &r->entry_attr, &ret->attr);
+	fill_entry(r, i, ret);
 	*ret_inode = i;
 	return 0;
+}
+
+static void reply_entry(struct request *r, struct inode *i, const struct fuse_entry_param *entry)
+{
+	if (fuse_reply_entry(r->req, entry) < 0)
+		inode_table_forget(r->fs->inodes, i, 1);
+	(void)inode_unref(r->fs->inodes, i);
+	request_end(r);
+}
+
+void request_reply_absent(struct request *r)
+{
+	struct fuse_entry_param entry = {.entry_timeout = known_absence_seconds(r->fs, r->inode)};
+
+	if (entry.entry_timeout > 0)
+		(void)fuse_reply_entry(r->req, &entry);
+	else
+		(void)fuse_reply_err(r->req, ENOENT);
+	request_end(r);
+}
+
+void request_reply_known(
+	struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds)
+{
+	struct fuse_entry_param entry = {.attr_timeout = seconds};
+
+	attr_to_stat(attr, &entry.attr);
+	fill_entry(r, i, &entry);
+	reply_entry(r, i, &entry);
 }
 
 void request_reply_entry(struct request *r)
@@ -187,12 +465,8 @@ void request_reply_entry(struct request *r)
 	struct inode *i;
 	int error = request_make_entry(r, &entry, &i);
 
-	if (error < 0) {
+	if (error < 0)
 		request_end_error(r, error);
-		return;
-	}
-	if (fuse_reply_entry(r->req, &entry) < 0)
-		inode_table_forget(r->fs->inodes, i, 1);
-	(void)inode_unref(r->fs->inodes, i);
-	request_end(r);
+	else
+		reply_entry(r, i, &entry);
 }

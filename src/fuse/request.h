@@ -13,11 +13,19 @@ struct request {
 	struct fs *fs;
 	fuse_req_t req;       /* NULL once answered */
 	struct inode *inode;  /* what the request is about; a reference */
+	struct inode *inode2; /* RENAME, LINK: the directory of the new name; a reference */
+	bool unannounced;     /* no FUSE_INTERRUPT comes for it: FLUSH at exit, asynchronous READ and WRITE */
+	uint64_t unknown_since; /* ms: a signal came for a caller that cannot be seen; 0: none */
 	char *name, *name2;
 	void (*then)(struct request *r); /* after request_find_entry() */
+	struct inode *replaced; /* RENAME: an open file that got a .nfs name beside its own; a reference */
 	/* The entry that was found: its handle and attributes. */
 	struct nfs_fh entry_fh;
 	struct nfs_attr entry_attr;
+	uint64_t asked; /* attr_clock() when the call was sent, or could have been */
+	bool changes;   /* the call under way does, and known.h was told */
+	void (*answered)(struct nfs_call *call); /* request_send() */
+	struct behind_wait settled;
 };
 
 /*
@@ -36,7 +44,22 @@ struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, co
 /* The AUTH_UNIX credential of a request's caller: uid, gid and up to 16 groups. */
 void request_cred(struct fs *fs, fuse_req_t req, struct nfs_cred *ret);
 
-/* Sends r->call to the procedure, about the handle that is set already. */
+/*
+ * Whether nobody wants the answer any more: the caller was killed, or exits and only closes its files
+ * now. For nfs_call.given_up of what the request waits for.
+ */
+bool request_given_up(struct request *r);
+
+/* The same, for what waits for the write log. */
+struct patience request_patience(struct request *r);
+
+/* Sets the directory of the new name. */
+void request_set_directory2(struct request *r, fuse_ino_t dir);
+
+/*
+ * Sends r->call to the procedure, about the handle that is set already. What the answer says of the
+ * request's inodes is known (known.h) before done() runs.
+ */
 void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call));
 
 /* Answers with an error (0 or a negative errno) and ends the request. */
@@ -51,6 +74,13 @@ void request_end(struct request *r);
  */
 void request_find_entry(struct request *r, void (*then)(struct request *r));
 
+/* Replies that the directory does not have the name, and ends the request. */
+void request_reply_absent(struct request *r);
+
+/* Replies with a file whose attributes are known for so many seconds, and ends the request. */
+void request_reply_known(
+	struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds);
+
 /*
  * Makes the inode of the found entry and counts the lookup. 0 and the entry to reply with, and a
  * reference to the inode; when the reply does not arrive the lookup must be taken back.
@@ -60,7 +90,12 @@ int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct i
 /* then() of what replies with an entry. */
 void request_reply_entry(struct request *r);
 
-void attr_to_stat(const struct nfs_attr *attr, struct stat *ret);
+/*
+ * Whether what the server said of the file, asked for when the request came, may be older than what the
+ * kernel knows by its own writes.
+ */
+bool request_is_outdated(const struct request *r, struct inode *i);
 
-/* Seconds for which the kernel may believe attributes of this type. */
-double attr_timeout(const struct fs *fs, uint32_t type);
+/* What the kernel is told of the inode, and for how many seconds it may believe that. */
+double request_tell_attributes(
+	struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret);

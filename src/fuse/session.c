@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/session.h"
 
-#include <netdb.h>
+#include <malloc.h>
 #include <semaphore.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cap-ng.h>
 
-#include "fuse/fs.h"
+#include "fuse/find_export.h"
+#include "fuse/kernel_mount.h"
 #include "fuse/silly.h"
 #include "io/nfs3.h"
 #include "log.h"
 
+#define FUSE_MINOR_INC_EPOCH 44 /* the protocol's, with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
 #define IO_SIZE_MAX (1U << 20) /* what one FUSE request can carry */
 #define UNMOUNT_TIMEOUT_MS 2000
+#define TRY_TIMEOUT_MS 30000     /* of one attempt to mount, for each of its questions */
+#define TRY_PAUSE_MAX_S 30
+#define RETRY_FG_MS 30000        /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
+#define RETRY_BG_MIN 10000
+#define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
 #define FUSE_STACK_DEPTH 1 /* backing files may lie on overlayfs, a container's root for one */
 
 struct session {
 	struct fs fs;
 	const struct session_options *options;
-	struct nfs3_export export;
-	unsigned port;
-	bool allow_other;
+	struct found_export found;
+	char name[100]; /* of what is mounted, short enough for a sentence */
+	bool mounted;
 	sem_t connected;
+	bool root_stale; /* the transport's thread */
 };
 
 static int PRINTF(4, 5) fail(char *sentence, size_t size, int error, const char *format, ...)
@@ -59,80 +66,83 @@ static bool may_allow_other(void)
 	return false;
 }
 
-/* Asks mountd at each address of the server in turn, and finds the NFS port. */
-static int find_export(struct session *s, char *sentence, size_t size)
-{
-	const struct mount_options *o = s->options->mount;
-	const struct mount_spec *spec = s->options->spec;
-	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *list;
-	char why[256] = "";
-	int r = getaddrinfo(spec->host, NULL, &hints, &list);
-
-	if (r != 0)
-		return fail(sentence, size, -EHOSTUNREACH, "%s: cannot resolve the server's name: %s",
-			spec->host, gai_strerror(r));
-	r = -EHOSTUNREACH;
-	for (const struct addrinfo *a = list; a && r < 0; a = a->ai_next) {
-		struct nfs3_mount_options m = {.server = s->fs.server_address,
-			.export_path = spec->path,
-			.mount_port = o->mountport,
-			.timeout_ms = o->timeout * 1000};
-
-		if (getnameinfo(a->ai_addr, a->ai_addrlen, s->fs.server_address,
-			    sizeof(s->fs.server_address), NULL, 0, NI_NUMERICHOST) != 0)
-			continue;
-		r = nfs3_mount(&m, &s->export, why, sizeof(why));
-		/* A server that answered has decided. */
-		if (r == -EACCES || r == -ENOENT || r == -ENOTDIR)
-			break;
-	}
-	freeaddrinfo(list);
-	if (r < 0)
-		return fail(sentence, size, r, "%s: %s (mountd at %s%s%s)", s->options->spec_text,
-			why[0] ? why : "cannot be mounted",
-			s->fs.server_address[0] ? s->fs.server_address : "no address",
-			o->mountport ? ", port " : "", o->mountport ? "given" : "");
-	if (!s->export.auth_unix)
-		return fail(sentence, size, -EACCES,
-			"%s: the server does not offer sec=sys for this export, and localiofs speaks no other",
-			s->options->spec_text);
-	s->port = o->port;
-	if (s->port == 0 && nfs3_query_port(s->fs.server_address, 5000, &s->port) < 0)
-		s->port = NFS3_PORT;
-	return 0;
-}
-
 static void connection_changed(void *arg, bool up)
 {
 	struct session *s = arg;
 
 	if (!up)
 		return;
+	s->root_stale = false; /* another server process: if it still is, that is said again */
 	(void)sem_post(&s->connected);
 	if (s->fs.probe)
 		probe_kick(s->fs.probe);
 }
 
-static int connect_nfs(struct session *s, char *sentence, size_t size)
+static void handle_stale(void *arg, const struct nfs_fh *fh)
 {
-	struct nfs3_options o = {.server = s->fs.server_address,
-		.port = s->port,
+	struct session *s = arg;
+
+	known_stale(&s->fs);
+	if (s->root_stale || !nfs_fh_equal(fh, &s->found.export.root))
+		return;
+	s->root_stale = true;
+	log_error("%s: the server does not know the export's root any more; unmount it and mount it again",
+		s->fs.spec);
+}
+
+static int connect_nfs(struct session *s, unsigned timeout_ms, char *sentence, size_t size)
+{
+	static const int errors[] = {
+		[RECOVERY_HARD] = 0, [RECOVERY_SOFT] = -EIO, [RECOVERY_SOFTERR] = -ETIMEDOUT};
+	const struct mount_options *m = s->options->mount;
+	struct nfs3_options o = {.host = s->options->spec->host,
+		.address = s->fs.server_address,
+		.port = s->fs.server_port,
+		.family = find_export_family(m),
+		.nconnect = m->nconnect,
+		.reserved_port = !m->noresvport,
+		.soft = errors[m->recovery],
+		.timeo_ms = m->timeo * 100,
+		.retrans = m->retrans,
 		.connection_changed = connection_changed,
+		.stale = handle_stale,
 		.arg = s};
+	struct transport_stats stats;
 	struct timespec until;
-	int r = nfs3_new(&o, &s->fs.transport);
+	int r;
+
+	(void)sem_init(&s->connected, 0, 0);
+	r = nfs3_new(&o, &s->fs.transport);
 
 	if (r < 0)
 		return fail(sentence, size, r, "cannot start the NFS connection: %s", strerror(-r));
 	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += s->options->mount->timeout;
+	until.tv_sec += timeout_ms / 1000;
 	do
 		r = sem_timedwait(&s->connected, &until) < 0 ? -errno : 0;
 	while (r == -EINTR);
-	if (r < 0)
-		return fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u",
-			s->options->spec_text, s->fs.server_address, s->port);
-	return 0;
+	if (r == 0)
+		return 0;
+	transport_stats(s->fs.transport, &stats);
+	return fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u: %s",
+		s->name, s->fs.server_address, s->fs.server_port,
+		nfs3_why_away(stats.last_error < 0 ? stats.last_error : -ETIMEDOUT));
+}
+
+/*
+ * Whether the server has ACLs and the NFSACL program, on the NFS port as the kernel's client assumes
+ * (fs/nfs/nfs3client.c nfs_init_server_aclclient). Ganesha without ACLs answers, too, but with no
+ * entries, when even a mode alone makes three.
+ */
+static bool has_nfsacl(struct session *s)
+{
+	struct nfs_call call = {.proc = NFS_GETACL,
+		.cred = {.uid = geteuid(), .gid = getegid()},
+		.fh = s->found.export.root,
+		.patience_ms = QUESTION_TIMEOUT_MS,
+		.args.acl.mask = NFS_ACL_ACCESS_COUNT};
+
+	return transport_call(s->fs.transport, &call) == 0 && call.res.acl.access_count > 0;
 }
 
 /* The root and the sizes that the server likes. */
@@ -141,23 +151,30 @@ static int learn_export(struct session *s, char *sentence, size_t size)
 	const struct mount_options *o = s->options->mount;
 	struct fs *fs = &s->fs;
 	struct nfs_cred cred = {.uid = geteuid(), .gid = getegid()};
-	struct nfs_call attr = {.proc = NFS_GETATTR, .cred = cred, .fh = s->export.root};
-	struct nfs_call info = {.proc = NFS_FSINFO, .cred = cred, .fh = s->export.root};
+	struct nfs_call attr = {.proc = NFS_GETATTR,
+		.cred = cred,
+		.fh = s->found.export.root,
+		.patience_ms = QUESTION_TIMEOUT_MS};
+	struct nfs_call info = attr;
 	int r = transport_call(fs->transport, &attr);
 
-	if (r < 0)
-		return fail(sentence, size, r, "%s: the server does not say what the export's root is: %s",
-			s->options->spec_text, strerror(-r));
+	if (r < 0) /* whatever the server says, -EPERM is not about this user */
+		return fail(sentence, size, r == -EPERM ? -EACCES : r,
+			"%s: the server does not say what the export's root is: %s", s->name, strerror(-r));
 	if (!S_ISDIR(attr.attr.mode))
-		return fail(sentence, size, -ENOTDIR, "%s: the export is not a directory", s->options->spec_text);
-	r = inode_table_get(fs->inodes, &s->export.root, &attr.attr, &fs->root);
+		return fail(sentence, size, -ENOTDIR, "%s: the export is not a directory", s->name);
+	r = inode_table_get(fs->inodes, &s->found.export.root, &attr.attr, &fs->root);
 	if (r < 0)
 		return r;
 	fs->fsid = attr.attr.fsid;
 	fs->rsize = fs->wsize = 65536;
+	fs->max_file_size = INT64_MAX;
+	info.proc = NFS_FSINFO;
 	if (transport_call(fs->transport, &info) == 0) {
 		fs->rsize = info.res.fsinfo.rtmax ? info.res.fsinfo.rtmax : fs->rsize;
 		fs->wsize = info.res.fsinfo.wtmax ? info.res.fsinfo.wtmax : fs->wsize;
+		if (info.res.fsinfo.maxfilesize)
+			fs->max_file_size = MIN(info.res.fsinfo.maxfilesize, (uint64_t)INT64_MAX);
 	}
 	fs->rsize = MIN(fs->rsize, IO_SIZE_MAX);
 	fs->wsize = MIN(fs->wsize, IO_SIZE_MAX);
@@ -167,6 +184,7 @@ static int learn_export(struct session *s, char *sentence, size_t size)
 		fs->wsize = MIN(fs->wsize, o->wsize);
 	fs->rsize = MAX(fs->rsize & ~4095U, 4096U);
 	fs->wsize = MAX(fs->wsize & ~4095U, 4096U);
+	fs->nfsacl = !o->noacl && has_nfsacl(s);
 	return 0;
 }
 
@@ -176,7 +194,8 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 	struct session *s = arg;
 	struct nfs_call call = {.proc = NFS_GETATTR,
 		.cred = {.uid = geteuid(), .gid = getegid()},
-		.fh = s->export.root};
+		.fh = s->found.export.root,
+		.patience_ms = QUESTION_TIMEOUT_MS};
 	int r = transport_call(s->fs.transport, &call);
 
 	if (r < 0)
@@ -242,9 +261,9 @@ static int make_probe(struct session *s)
 
 static int start_probe(struct session *s)
 {
-	struct broker_fh root = {.length = s->export.root.len};
+	struct broker_fh root = {.length = s->found.export.root.len};
 
-	memcpy(root.data, s->export.root.data, s->export.root.len);
+	memcpy(root.data, s->found.export.root.data, s->found.export.root.len);
 	return probe_start(s->fs.probe, fuse_session_fd(s->fs.session), &root);
 }
 
@@ -260,72 +279,61 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 
 	conn->max_write = fs->wsize;
 	conn->max_read = fs->rsize;
-	conn->max_readahead = MIN(conn->max_readahead, IO_SIZE_MAX);
+	conn->max_readahead = kernel_mount_read_ahead(fs); /* at most; the mount has set what it got */
 	conn->time_gran = 1;
 	/* The server clears set-id bits on write, chown and truncate. */
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV_V2);
 	want(conn, FUSE_CAP_DIRECT_IO_ALLOW_MMAP);
-	want(conn, FUSE_CAP_READDIRPLUS);
-	want(conn, FUSE_CAP_READDIRPLUS_AUTO);
+	fuse_unset_feature_flag(conn, FUSE_CAP_READDIRPLUS);
+	fuse_unset_feature_flag(conn, FUSE_CAP_READDIRPLUS_AUTO);
+	if (fs->options->readdirplus != READDIRPLUS_NONE)
+		want(conn, FUSE_CAP_READDIRPLUS);
+	if (fs->options->readdirplus == READDIRPLUS_AUTO)
+		want(conn, FUSE_CAP_READDIRPLUS_AUTO);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS);
 	want(conn, FUSE_CAP_ASYNC_READ);
 	want(conn, FUSE_CAP_ASYNC_DIO);
+	if (fs->nfsacl)
+		want(conn, FUSE_CAP_DONT_MASK); /* default_acl.h */
 	/* OPEN may be answered ESTALE and repeated, so it must change nothing: SETATTR truncates. */
 	fuse_unset_feature_flag(conn, FUSE_CAP_ATOMIC_O_TRUNC);
 	/* It would make the kernel ignore passthrough. */
 	fuse_unset_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
+	fs->forgets_names = conn->proto_minor >= FUSE_MINOR_INC_EPOCH;
 	if (fs->probe && fuse_set_feature_flag(conn, FUSE_CAP_PASSTHROUGH)) {
 		conn->max_backing_stack_depth = FUSE_STACK_DEPTH;
 		fs->passthrough = true;
 	}
 	if (fs->passthrough && start_probe(s) < 0)
 		log_error("the probe cannot be started; the mount stays remote");
-	s->options->ready(s->options->arg);
-}
-
-/* mount(8) escapes: libfuse's option parser takes a comma in a value only behind a backslash. */
-static void add_escaped(char *to, size_t size, const char *text)
-{
-	size_t n = strlen(to);
-
-	for (; *text && n + 2 < size; text++) {
-		if (*text == ',' || *text == '\\')
-			to[n++] = '\\';
-		to[n++] = *text;
-	}
-	to[n] = '\0';
+	/* Nobody waits for this mount any more: it was given up. */
+	if (s->options->ready(s->options->arg) < 0)
+		fuse_session_exit(fs->session);
 }
 
 static int mount_fuse(struct session *s, char *sentence, size_t size)
 {
-	const struct mount_options *o = s->options->mount;
 	struct fuse_lowlevel_ops ops = {.init = op_init};
 	struct fs *fs = &s->fs;
-	char list[4096];
-	char *argv[] = {(char *)"localiofs", (char *)"-o", list, NULL};
-	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
-	bool root = geteuid() == 0;
+	int r;
 
 	names_set_operations(&ops);
 	attributes_set_operations(&ops);
+	acl_set_operations(&ops);
 	directory_set_operations(&ops);
 	open_set_operations(&ops);
 	data_set_operations(&ops);
+	lock_requests_set_operations(&ops);
 	status_set_operations(&ops);
-
-	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s,fsname=", fs->rsize,
-		fs->allow_other ? ",allow_other" : "", o->ro ? ",ro" : "",
-		root && !o->nosuid ? ",suid" : "", root && !o->nodev ? ",dev" : "",
-		o->noexec ? ",noexec" : "", o->noatime ? ",noatime" : "");
-	add_escaped(list, sizeof(list), fs->spec);
-	fs->session = fuse_session_new(&args, &ops, sizeof(ops), fs);
-	fuse_opt_free_args(&args);
-	if (!fs->session)
-		return fail(sentence, size, -EINVAL, "libfuse refused the mount options %s", list);
-	if (fuse_session_mount(fs->session, s->options->directory) != 0)
-		return fail(sentence, size, -EPERM, "%s: the kernel or fusermount3 refused the mount",
-			s->options->directory);
-	return 0;
+	r = kernel_mount_new_session(fs, &ops, sentence, size);
+	/* First, so that a signal that ends us takes away what is mounted next. */
+	if (r == 0 && fuse_set_signal_handlers(fs->session) != 0)
+		r = fail(sentence, size, -EIO, "cannot set signal handlers");
+	if (r == 0)
+		r = kernel_mount(fs, s->options->directory, sentence, size);
+	if (r == 0)
+		s->mounted = true;
+	return r;
 }
 
 /*
@@ -346,6 +354,18 @@ static void drop_privileges(void)
 				CAPNG_DROP, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE, cap);
 	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
 		log_warning("capabilities that are not needed could not be dropped");
+}
+
+/*
+ * A request's data is up to a megabyte that lives for a millisecond, in our memory and in libnfs's.
+ * malloc would map it and give it back each time, and faulting its pages in costs more than copying.
+ */
+static void keep_buffers(void)
+{
+#ifdef __GLIBC__
+	(void)mallopt(M_MMAP_THRESHOLD, 4 * IO_SIZE_MAX);
+	(void)mallopt(M_TRIM_THRESHOLD, 16 * IO_SIZE_MAX);
+#endif
 }
 
 static void inode_freed(void *arg, struct inode *i)
@@ -369,6 +389,59 @@ static int run_loop(struct session *s)
 	return r < 0 ? r : 0;
 }
 
+/* Errors that may be gone the next time: nobody has answered, or not the right one yet. */
+static bool may_pass(int error)
+{
+	return error == -ETIMEDOUT || error == -ECONNREFUSED || error == -ECONNRESET ||
+	       error == -EHOSTUNREACH || error == -ENETUNREACH || error == -EAGAIN ||
+	       error == -ESTALE;
+}
+
+static int try_server(struct session *s, unsigned timeout_ms, char *sentence, size_t size)
+{
+	int r = find_export(
+		s->options->mount, s->options->spec, s->name, timeout_ms, &s->found, sentence, size);
+
+	if (r == 0) {
+		(void)snprintf(s->fs.server_address, sizeof(s->fs.server_address), "%s", s->found.server_address);
+		s->fs.server_port = s->found.server_port;
+		r = connect_nfs(s, timeout_ms, sentence, size);
+	}
+	if (r == 0)
+		r = learn_export(s, sentence, size);
+	if (r < 0)
+		s->fs.transport = transport_free(s->fs.transport);
+	return r;
+}
+
+/* Tries until the server answers, refuses, or the time is over. */
+static int reach_server(struct session *s, char *sentence, size_t size)
+{
+	const struct mount_options *o = s->options->mount;
+	uint64_t fg_ms = o->retry != RETRY_UNSET ? o->retry * 60000ULL : RETRY_FG_MS;
+	uint64_t end = now_ms() + (o->timeout ? o->timeout * 1000ULL : fg_ms);
+	bool waiting = false;
+
+	for (unsigned pause_s = 1;; pause_s = MIN(pause_s * 2, (unsigned)TRY_PAUSE_MAX_S)) {
+		unsigned timeout_ms = o->timeout && !waiting ? MIN(o->timeout * 1000, (unsigned)TRY_TIMEOUT_MS)
+							     : TRY_TIMEOUT_MS;
+		int r = try_server(s, timeout_ms, sentence, size);
+
+		if (r == 0 || !may_pass(r))
+			return r;
+		if (o->bg && !waiting && o->retry != 0) {
+			waiting = true;
+			end = now_ms() + (o->retry != RETRY_UNSET ? o->retry : RETRY_BG_MIN) * 60000ULL;
+			r = s->options->waiting(s->options->arg, sentence);
+			if (r < 0)
+				return r;
+		}
+		if (now_ms() + pause_s * 1000ULL >= end)
+			return r;
+		(void)sleep(pause_s);
+	}
+}
+
 static int start(struct session *s, char *sentence, size_t size)
 {
 	struct fs *fs = &s->fs;
@@ -376,16 +449,20 @@ static int start(struct session *s, char *sentence, size_t size)
 
 	if (r == 0)
 		r = backing_ids_new(fs->inodes, &fs->ids);
+	if (r == 0)
+		r = cache_new(KNOWN_NAMES, &fs->names);
+	if (r == 0)
+		r = cache_new(KNOWN_RIGHTS, &fs->rights);
+	if (r == 0)
+		r = locks_new(&fs->locks);
 	if (r < 0)
 		return fail(sentence, size, r, "%s", strerror(-r));
 	inode_table_on_free(fs->inodes, inode_freed, fs->ids);
-	r = find_export(s, sentence, size);
+	r = kernel_mount_check_device(sentence, size);
 	if (r == 0)
 		r = make_probe(s);
 	if (r == 0)
-		r = connect_nfs(s, sentence, size);
-	if (r == 0)
-		r = learn_export(s, sentence, size);
+		r = reach_server(s, sentence, size);
 	if (r == 0)
 		r = mount_fuse(s, sentence, size);
 	return r;
@@ -393,7 +470,7 @@ static int start(struct session *s, char *sentence, size_t size)
 
 static void tell_mountd(struct session *s)
 {
-	struct nfs3_mount_options m = {.server = s->fs.server_address,
+	struct nfs3_mount_options m = {.server = s->found.mount_address,
 		.export_path = s->options->spec->path,
 		.mount_port = s->options->mount->mountport,
 		.timeout_ms = UNMOUNT_TIMEOUT_MS};
@@ -413,6 +490,8 @@ static void quiesce(struct session *s)
 
 	if (fs->transport && fs->root)
 		silly_remove_all(fs, UNMOUNT_TIMEOUT_MS);
+	if (fs->locks)
+		locks_end_waits(fs->locks, -ENOTCONN);
 	transport_stop(fs->transport);
 	probe_stop(fs->probe);
 }
@@ -424,8 +503,11 @@ static void release(struct session *s)
 	fs->transport = transport_free(fs->transport);
 	(void)inode_unref(fs->inodes, fs->root);
 	fs->inodes = inode_table_free(fs->inodes);
+	fs->names = cache_free(fs->names);
+	fs->rights = cache_free(fs->rights);
 	fs->probe = probe_free(fs->probe);
 	fs->ids = backing_ids_free(fs->ids);
+	fs->locks = locks_free(fs->locks);
 	if (fs->session)
 		fuse_session_destroy(fs->session);
 	(void)sem_destroy(&s->connected);
@@ -435,7 +517,6 @@ int session_run(const struct session_options *options, char *sentence, size_t si
 {
 	struct session s = {.options = options};
 	struct fs *fs = &s.fs;
-	bool mounted = false;
 	int r;
 
 	fs->options = options->mount;
@@ -443,27 +524,25 @@ int session_run(const struct session_options *options, char *sentence, size_t si
 	fs->allow_other = may_allow_other();
 	fs->over_io_uring = false;
 	(void)snprintf(fs->spec, sizeof(fs->spec), "%s", options->spec_text);
+	(void)snprintf(s.name, sizeof(s.name), SHORT, SHORTEN(options->spec_text, 90));
 	(void)sem_init(&s.connected, 0, 0);
 	if (!fs->allow_other)
-		log_info("only uid %u can use this mount: user_allow_other is not in /etc/fuse.conf",
+		log_debug("only uid %u can use this mount: user_allow_other is not in /etc/fuse.conf",
 			(unsigned)fs->owner);
 	drop_privileges();
+	keep_buffers();
 	r = start(&s, sentence, size);
 	if (r == 0) {
-		mounted = true;
-		if (fuse_set_signal_handlers(fs->session) != 0)
-			r = fail(sentence, size, -EIO, "cannot set signal handlers");
-	}
-	if (r == 0) {
 		r = run_loop(&s);
-		fuse_remove_signal_handlers(fs->session);
 		r = r < 0 ? fail(sentence, size, r, "the FUSE loop ended: %s", strerror(-r)) : 0;
 	}
 	quiesce(&s);
-	if (mounted) {
+	if (s.mounted) {
 		fuse_session_unmount(fs->session);
 		tell_mountd(&s);
 	}
+	if (fs->session)
+		fuse_remove_signal_handlers(fs->session);
 	release(&s);
 	return r;
 }

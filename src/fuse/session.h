@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "mount_spec.h"
 #include "options.h"
 
 struct session_options {
@@ -12,13 +13,22 @@ struct session_options {
 	const struct mount_spec *spec;
 	const char *spec_text;
 	const char *directory; /* absolute */
-	/* Called once, when the kernel has accepted the mount and requests are answered. */
-	void (*ready)(void *arg);
+	/*
+	 * Called once, when the kernel has accepted the mount and requests are answered. A negative
+	 * errno ends the mount.
+	 */
+	int (*ready)(void *arg);
+	/*
+	 * Called once when the server does not answer and mounting goes on without anybody waiting (bg).
+	 * A negative errno ends that.
+	 */
+	int (*waiting)(void *arg, const char *sentence);
 	void *arg;
 };
 
 /*
  * Runs the mount until it is unmounted or a signal ends it. 0, or a negative errno with the
- * sentence saying why mounting failed; after ready() was called it returns 0.
+ * sentence saying why mounting failed (-EPERM: this user may not mount there, or not at all); after
+ * ready() was called it returns 0.
  */
 int session_run(const struct session_options *options, char *sentence, size_t size);

@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /*
  * The rename that comes before a removal. It has a call of its own, so that the request's is
@@ -15,14 +16,18 @@ struct silly {
 	struct request *r;
 	void (*go_on)(struct request *r);
 	struct inode *victim;
+	struct inode *directory; /* of both its names; the request's */
 	bool ends_request; /* the rename does the removal's work */
 	bool linked;       /* the victim got a second name, its first is still there */
-	char name[sizeof(((struct inode *)NULL)->silly_name)];
+	uint32_t owner;    /* the victim's */
+	char name[sizeof(((struct silly_place *)NULL)->name)];
 	struct nfs_fh dir;
 	const char *victim_name; /* the request's */
+	struct silly_place *place; /* made beforehand, for the victim */
 };
 
 static atomic_uint silly_count;
+static atomic_uint silly_open; /* files that are open under such a name */
 
 static void silly_end(struct silly *s, int error)
 {
@@ -30,7 +35,10 @@ static void silly_end(struct silly *s, int error)
 	void (*go_on)(struct request *r) = s->go_on;
 	bool ends = s->ends_request;
 
+	if (error == 0 && s->linked)
+		r->replaced = STEAL_PTR(s->victim);
 	(void)inode_unref(r->fs->inodes, s->victim);
+	free(s->place);
 	free(s);
 	if (error < 0 || ends)
 		request_end_error(r, error);
@@ -40,11 +48,19 @@ static void silly_end(struct silly *s, int error)
 
 static void rename_victim(struct silly *s);
 
+static bool silly_given_up(struct nfs_call *call)
+{
+	return request_given_up(CONTAINER_OF(call, struct silly, call)->r);
+}
+
 static void silly_renamed(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
 	struct fs *fs = s->r->fs;
 	bool last_closed;
+	uint64_t asked;
+
+	(void)known_change_end(fs, s->directory, NULL, 0, &asked);
 
 	/* The server has no hard links, or no more for this file; or the LINK was sent twice. */
 	if (s->linked && (call->error == -EOPNOTSUPP || call->error == -EMLINK ||
@@ -52,20 +68,25 @@ static void silly_renamed(struct nfs_call *call)
 		rename_victim(s);
 		return;
 	}
-	if (call->error < 0) {
+	/* Nobody waits for the answer, and it may have been done: the last close tries to clean up. */
+	if (call->error < 0 && call->error != -EINTR) {
 		silly_end(s, call->error);
 		return;
 	}
 	{
 		LOCKED(&s->victim->lock);
-		s->victim->silly_dir = s->dir;
-		s->victim->silly_cred = call->cred;
-		memcpy(s->victim->silly_name, s->name, sizeof(s->name));
+		s->place->dir = s->dir;
+		s->place->cred = call->cred;
+		memcpy(s->place->name, s->name, sizeof(s->name));
+		if (!s->victim->silly)
+			silly_open++;
+		free(s->victim->silly);
+		s->victim->silly = STEAL_PTR(s->place);
 		last_closed = open_mode_total(&s->victim->mode) == 0;
 	}
 	if (last_closed)
 		silly_last_close(fs, s->victim);
-	silly_end(s, 0);
+	silly_end(s, call->error == -EINTR ? -EINTR : 0);
 }
 
 static void rename_victim(struct silly *s)
@@ -77,6 +98,8 @@ static void rename_victim(struct silly *s)
 	s->call.name2 = s->name;
 	s->call.proc = NFS_RENAME;
 	s->call.done = silly_renamed;
+	s->call.given_up = silly_given_up;
+	known_change_begin(s->directory);
 	transport_submit(s->r->fs->transport, &s->call);
 }
 
@@ -89,7 +112,26 @@ static void link_victim(struct silly *s)
 	s->call.name = s->name;
 	s->call.proc = NFS_LINK;
 	s->call.done = silly_renamed;
+	s->call.given_up = silly_given_up;
+	known_change_begin(s->directory);
 	transport_submit(s->r->fs->transport, &s->call);
+}
+
+/*
+ * In a sticky directory whoever owns neither that nor the file may link it and not remove the link:
+ * the server refuses the rename, too, and no .nfs name may be left of it.
+ */
+static void directory_known(struct nfs_call *call)
+{
+	struct silly *s = CONTAINER_OF(call, struct silly, call);
+	uint32_t uid = call->cred.uid;
+
+	if (call->error < 0)
+		silly_end(s, call->error);
+	else if (call->attr.mode & S_ISVTX && uid != 0 && uid != s->owner && uid != call->attr.uid)
+		silly_end(s, 0);
+	else
+		link_victim(s);
 }
 
 static void silly_looked_up(struct nfs_call *call)
@@ -98,19 +140,27 @@ static void silly_looked_up(struct nfs_call *call)
 	struct request *r = s->r;
 	bool open = false, is_silly = false;
 
+	/* Not knowing whether the file is open, nothing may happen to its name. */
+	if (call->error < 0 && call->error != -ENOENT) {
+		silly_end(s, call->error);
+		return;
+	}
 	if (call->error == 0)
 		s->victim = inode_table_find(r->fs->inodes, &call->new_fh);
 	if (s->victim) {
 		LOCKED(&s->victim->lock);
-		open = open_mode_total(&s->victim->mode) > 0 && s->victim->silly_dir.len == 0;
-		is_silly = nfs_fh_equal(&s->victim->silly_dir, &s->dir) &&
-			   strcmp(s->victim->silly_name, s->victim_name) == 0;
+		open = open_mode_total(&s->victim->mode) > 0 && !s->victim->silly;
+		is_silly = s->victim->silly && nfs_fh_equal(&s->victim->silly->dir, &s->dir) &&
+			   strcmp(s->victim->silly->name, s->victim_name) == 0;
 	}
 	/* The file that lies under it is open; fs/nfs/dir.c nfs_unlink says so too. */
 	if (is_silly) {
 		silly_end(s, -EBUSY);
 		return;
 	}
+	/* The file has another name and stays without this one. */
+	if (open && call->has_attr && call->attr.nlink > 1)
+		open = false;
 	/* A rename onto another name of the same file does nothing: let the server say so. */
 	if (open && r->call.proc == NFS_RENAME && nfs_fh_equal(&s->victim->fh, &r->entry_fh))
 		open = false;
@@ -121,14 +171,19 @@ static void silly_looked_up(struct nfs_call *call)
 	}
 	(void)snprintf(s->name, sizeof(s->name), ".nfs%016" PRIx64 "%08x", s->victim->fileid,
 		atomic_fetch_add(&silly_count, 1));
-	if (s->ends_request)
+	if (s->ends_request) {
 		rename_victim(s);
-	else
-		link_victim(s);
+		return;
+	}
+	s->owner = call->has_attr ? call->attr.uid : call->cred.uid;
+	s->call.fh = s->dir;
+	s->call.proc = NFS_GETATTR;
+	s->call.done = directory_known;
+	transport_submit(r->fs->transport, &s->call);
 }
 
 static void look_up_victim(struct request *r, void (*go_on)(struct request *r),
-	const struct nfs_fh *dir, const char *name, bool ends_request)
+	struct inode *directory, const char *name, bool ends_request)
 {
 	struct silly *s;
 
@@ -137,26 +192,31 @@ static void look_up_victim(struct request *r, void (*go_on)(struct request *r),
 		return;
 	}
 	s = calloc(1, sizeof(*s));
-	if (!s) {
+	if (s)
+		s->place = calloc(1, sizeof(*s->place));
+	if (!s || !s->place) {
+		free(s);
 		request_end_error(r, -ENOMEM);
 		return;
 	}
 	s->r = r;
 	s->go_on = go_on;
 	s->ends_request = ends_request;
-	s->dir = *dir;
+	s->directory = directory;
+	s->dir = directory->fh;
 	s->victim_name = name;
 	s->call.cred = r->call.cred;
-	s->call.fh = *dir;
+	s->call.fh = directory->fh;
 	s->call.name = name;
 	s->call.proc = NFS_LOOKUP;
 	s->call.done = silly_looked_up;
+	s->call.given_up = silly_given_up;
 	transport_submit(r->fs->transport, &s->call);
 }
 
 void silly_remove_name(struct request *r, void (*go_on)(struct request *r))
 {
-	look_up_victim(r, go_on, &r->call.fh, r->name, true);
+	look_up_victim(r, go_on, r->inode, r->name, true);
 }
 
 /* The source's handle is needed to tell whether both names are one file. */
@@ -170,7 +230,7 @@ static void source_looked_up(struct nfs_call *call)
 	}
 	r->entry_fh = call->new_fh;
 	call->proc = NFS_RENAME;
-	look_up_victim(r, r->then, &call->fh2, r->name2, false);
+	look_up_victim(r, r->then, r->inode2, r->name2, false);
 }
 
 void silly_replace_name(struct request *r, void (*go_on)(struct request *r))
@@ -183,78 +243,293 @@ void silly_replace_name(struct request *r, void (*go_on)(struct request *r))
 	request_send(r, NFS_LOOKUP, source_looked_up);
 }
 
+#define RMDIR_TRIES 100 /* what it waits for may be in other directories, or stay open */
+
+/* A RMDIR, which may have to wait for removals. */
+struct rmdir_request {
+	struct request r;
+	struct list node;
+	unsigned tries;    /* how often it was sent */
+	uint64_t ended;    /* removals.ended before it was sent */
+	uint64_t last;     /* number of the newest removal that it waits for */
+	unsigned left;     /* how many those are */
+};
+
+/* Removals are under way without anybody who waits; but for who removes their directory. */
+static struct {
+	pthread_mutex_t lock;
+	struct list waiting; /* struct rmdir_request.node */
+	uint64_t begun, ended;
+} removals = {PTHREAD_MUTEX_INITIALIZER, {&removals.waiting, &removals.waiting}, 0, 0};
+
 struct removal {
 	struct nfs_call call;
-	char name[sizeof(((struct inode *)NULL)->silly_name)];
+	uint64_t number;
+	char name[sizeof(((struct silly_place *)NULL)->name)];
 	struct list node;
+	struct fs *fs;
+	struct inode *dir; /* a reference; NULL when the kernel does not know it */
 	sem_t *done;
+	struct request *request; /* silly_rename_failed() */
+	int error;               /* its answer */
 };
+
+/*
+ * The kernel knows nothing of the removal and would keep the directory's times for long. Attributes
+ * alone: that takes no lock in the kernel, and waits for nothing.
+ */
+static void invalidate_attributes(struct fs *fs, const struct inode *dir)
+{
+	if (dir)
+		(void)fuse_lowlevel_notify_inval_inode(
+			fs->session, dir == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)dir, -1, 0);
+}
+
+static void rmdir_done(struct nfs_call *call);
+
+static void send_rmdir(struct rmdir_request *q)
+{
+	{
+		LOCKED(&removals.lock);
+		q->ended = removals.ended;
+	}
+	q->tries++;
+	request_send(&q->r, NFS_RMDIR, rmdir_done);
+}
+
+static void end_rmdirs(struct list *from, bool killed)
+{
+	LIST_FOREACH(pos, from)
+	{
+		struct rmdir_request *q = CONTAINER_OF(pos, struct rmdir_request, node);
+
+		list_remove(pos);
+		if (killed)
+			request_end_error(&q->r, -EINTR);
+		else
+			send_rmdir(q);
+	}
+}
+
+/*
+ * The server may do RMDIR before a REMOVE that was sent earlier, and the kernel tells of the last close
+ * after close(2), perhaps only now: the directory may be empty soon. fs/nfs/dir.c nfs_rmdir waits likewise.
+ */
+static void rmdir_done(struct nfs_call *call)
+{
+	struct rmdir_request *q = CONTAINER_OF(call, struct rmdir_request, r.call);
+	bool retry = false;
+
+	if (call->error == -ENOTEMPTY && q->tries < RMDIR_TRIES) {
+		LOCKED(&removals.lock);
+		q->left = (unsigned)(removals.begun - removals.ended);
+		q->last = removals.begun;
+		if (q->left > 0) {
+			list_append(&removals.waiting, &q->node);
+			return;
+		}
+		retry = q->ended != removals.ended || silly_open > 0;
+	}
+	if (retry)
+		send_rmdir(q);
+	else
+		request_end_error(&q->r, call->error);
+}
+
+void silly_remove_directory(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct rmdir_request *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		(void)fuse_reply_err(req, ENOMEM);
+	else if (request_init(&q->r, req, parent, name, NULL) == 0)
+		send_rmdir(q);
+}
+
+/* It goes on, without those who were killed while they waited for it. */
+static bool removal_given_up(struct nfs_call *call)
+{
+	struct list killed;
+
+	list_init(&killed);
+	{
+		LOCKED(&removals.lock);
+		LIST_FOREACH(pos, &removals.waiting)
+		{
+			if (!request_given_up(&CONTAINER_OF(pos, struct rmdir_request, node)->r))
+				continue;
+			list_remove(pos);
+			list_append(&killed, pos);
+		}
+	}
+	end_rmdirs(&killed, true);
+	return false;
+}
+
+static void send_removal(struct removal *m)
+{
+	{
+		LOCKED(&removals.lock);
+		m->number = ++removals.begun;
+	}
+	m->call.given_up = removal_given_up;
+	/* What is known of the directory is not, any more. */
+	if (m->dir)
+		known_change_begin(m->dir);
+	transport_submit(m->fs->transport, &m->call);
+}
+
+static void end_removal(struct removal *m)
+{
+	struct list ready;
+
+	list_init(&ready);
+	{
+		LOCKED(&removals.lock);
+		removals.ended++;
+		LIST_FOREACH(pos, &removals.waiting)
+		{
+			struct rmdir_request *q = CONTAINER_OF(pos, struct rmdir_request, node);
+
+			if (m->number > q->last || --q->left > 0)
+				continue;
+			list_remove(pos);
+			list_append(&ready, pos);
+		}
+	}
+	end_rmdirs(&ready, false);
+	(void)inode_unref(m->fs->inodes, m->dir);
+	free(m);
+}
+
+static void doubt_directory(struct removal *m)
+{
+	uint64_t asked;
+
+	if (m->dir)
+		(void)known_change_end(m->fs, m->dir, NULL, 0, &asked);
+	invalidate_attributes(m->fs, m->dir);
+}
 
 static void removal_done(struct nfs_call *call)
 {
 	struct removal *m = CONTAINER_OF(call, struct removal, call);
 
+	doubt_directory(m);
 	if (m->done)
 		(void)sem_post(m->done);
-	free(m);
+	end_removal(m);
 }
 
 /* Takes the silly name from the inode; NULL when it has none. */
-static struct removal *take_removal(struct inode *i)
+static struct removal *take_removal(struct fs *fs, struct inode *i)
 {
 	struct removal *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
 	LOCKED(&i->lock);
-	if (i->silly_dir.len == 0) {
+	if (!i->silly) {
 		free(m);
 		return NULL;
 	}
-	memcpy(m->name, i->silly_name, sizeof(m->name));
-	m->call.fh = i->silly_dir;
-	m->call.cred = i->silly_cred;
+	memcpy(m->name, i->silly->name, sizeof(m->name));
+	m->fs = fs;
+	m->call.fh = i->silly->dir;
+	m->call.cred = i->silly->cred;
 	m->call.name = m->name;
 	m->call.proc = NFS_REMOVE;
 	m->call.done = removal_done;
-	i->silly_dir.len = 0;
+	free(STEAL_PTR(i->silly));
+	silly_open--;
 	return m;
 }
 
 void silly_last_close(struct fs *fs, struct inode *i)
 {
-	struct removal *m = take_removal(i);
+	struct removal *m = take_removal(fs, i);
 
-	if (m)
-		transport_submit(fs->transport, &m->call);
+	if (!m)
+		return;
+	m->dir = inode_table_find(fs->inodes, &m->call.fh);
+	send_removal(m);
 }
+
+/*
+ * Root, which the server may have squashed, could make the name in a sticky directory and cannot remove
+ * it: then the file's owner does.
+ */
+static bool is_for_owner(struct removal *m)
+{
+	struct inode *i = m->request->replaced;
+
+	if (m->call.cred.uid != 0 || (m->call.error != -EACCES && m->call.error != -EPERM))
+		return false;
+	LOCKED(&i->lock);
+	m->call.cred = (struct nfs_cred){.uid = i->attrs.attr.uid, .gid = i->attrs.attr.gid};
+	return m->call.cred.uid != 0;
+}
+
+static void taken_back(struct nfs_call *call)
+{
+	struct removal *m = CONTAINER_OF(call, struct removal, call);
+
+	if (is_for_owner(m)) {
+		transport_submit(m->fs->transport, call);
+		return;
+	}
+	doubt_directory(m);
+	request_end_error(m->request, m->error);
+	end_removal(m);
+}
+
+void silly_rename_failed(struct request *r, int error)
+{
+	struct removal *m = r->replaced ? take_removal(r->fs, r->replaced) : NULL;
+
+	if (!m) {
+		request_end_error(r, error);
+		return;
+	}
+	m->request = r;
+	m->error = error;
+	m->dir = inode_table_find(r->fs->inodes, &m->call.fh);
+	m->call.done = taken_back;
+	send_removal(m);
+}
+
+struct collection {
+	struct fs *fs;
+	struct list removals;
+};
 
 static void collect(void *arg, struct inode *i)
 {
-	struct removal *m = take_removal(i);
+	struct collection *c = arg;
+	struct removal *m = take_removal(c->fs, i);
 
 	if (m)
-		list_append(arg, &m->node);
+		list_append(&c->removals, &m->node);
 }
 
 void silly_remove_all(struct fs *fs, unsigned timeout_ms)
 {
-	struct list removals;
+	struct collection c = {.fs = fs};
 	static sem_t done; /* those that are not answered in time post it when the transport stops */
 	struct timespec until;
 	size_t n = 0;
 
-	list_init(&removals);
-	inode_table_foreach(fs->inodes, collect, &removals);
+	list_init(&c.removals);
+	inode_table_foreach(fs->inodes, collect, &c);
 	(void)sem_init(&done, 0, 0);
-	LIST_FOREACH(pos, &removals)
+	LIST_FOREACH(pos, &c.removals)
 	{
 		struct removal *m = CONTAINER_OF(pos, struct removal, node);
 
 		list_remove(pos);
 		m->done = &done;
 		n++;
-		transport_submit(fs->transport, &m->call);
+		send_removal(m);
 	}
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += timeout_ms / 1000;

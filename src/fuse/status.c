@@ -2,13 +2,13 @@
 /* What a mount says of itself: the ioctl behind localioctl, and its JSON. */
 #include "fuse/request.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "localiofs/control.h"
+#include "mountinfo.h"
 
 static const char *const state_names[] = {
 	[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};
@@ -68,18 +68,57 @@ static json_t *calls_json(const struct transport_stats *stats)
 	return calls;
 }
 
+static int take_read_only(const struct mountinfo *m, void *arg)
+{
+	const struct fs *fs = arg;
+
+	if (strcmp(m->device, fs->device) != 0)
+		return 0;
+	return strncmp(m->super_options, "ro", 2) == 0 ? 1 : 2;
+}
+
+/* A remount does not come by here, so it is looked up. Lazily unmounted: as it was mounted. */
+static bool is_read_only(struct fs *fs)
+{
+	int r = mountinfo_each(take_read_only, fs);
+
+	return r > 0 ? r == 1 : fs->options->ro;
+}
+
+static json_t *connections_json(const struct transport_stats *stats)
+{
+	json_t *all = json_array();
+
+	for (unsigned n = 0; n < stats->nconnections; n++)
+		(void)json_array_append_new(all, json_pack("{s:b, s:i, s:I}", /* */
+							 "connected", stats->connections[n].connected, /* */
+							 "port", (int)stats->connections[n].port, /* */
+							 "answered", (json_int_t)stats->connections[n].answered));
+	return all;
+}
+
+/* Where the server is now: its name may lead elsewhere than when it was mounted. */
+static const char *server_address(const struct fs *fs, const struct transport_stats *stats, char *buf, size_t size)
+{
+	if (getnameinfo((const struct sockaddr *)&stats->peer, sizeof(stats->peer), buf, (socklen_t)size, NULL, 0,
+		    NI_NUMERICHOST) != 0)
+		return fs->server_address;
+	return buf;
+}
+
 static char *status_text(struct fs *fs)
 {
 	struct fs_counters *c = &fs->counters;
 	struct transport_stats stats;
 	struct probe_status probe;
-	size_t held, idle, left_over;
-	char *text;
+	size_t held, idle, left_over, locked, waiting;
+	char *text, address[64];
 	json_t *root;
 
 	transport_stats(fs->transport, &stats);
 	probe_or_why_not(fs, &probe);
 	backing_ids_counts(fs->ids, &held, &idle, &left_over);
+	locks_count(fs->locks, &locked, &waiting);
 	root = json_pack("{s:s, s:o, s:s, s:s, s:o, s:i}", /* */
 		"version", LOCALIOFS_VERSION, /* */
 		"spec", text_json(fs->spec), /* */
@@ -91,11 +130,13 @@ static char *status_text(struct fs *fs)
 		return NULL;
 	(void)json_object_set_new(root, "options",
 		json_pack("{s:s, s:b, s:i, s:i, s:b}", "local", local_mode_name(fs->options->local), /* */
-			"ro", fs->options->ro, "rsize", (int)fs->rsize, "wsize", (int)fs->wsize, /* */
+			"ro", is_read_only(fs), "rsize", (int)fs->rsize, "wsize", (int)fs->wsize, /* */
 			"allow_other", fs->allow_other));
 	(void)json_object_set_new(root, "server",
-		json_pack("{s:s, s:b, s:I, s:o}", "address", fs->server_address, /* */
-			"connected", stats.connected, "reconnects", (json_int_t)stats.reconnects, /* */
+		json_pack("{s:s, s:b, s:b, s:I, s:o, s:o}", "address",
+			server_address(fs, &stats, address, sizeof(address)), /* */
+			"connected", stats.connected, "acl", fs->nfsacl, "reconnects", (json_int_t)stats.reconnects, /* */
+			"connections", connections_json(&stats), /* */
 			"calls", calls_json(&stats)));
 	(void)json_object_set_new(root, "sidecar",
 		json_pack("{s:o, s:i, s:o, s:o}", "registry", text_json(fs->options->registry), /* */
@@ -109,16 +150,22 @@ static char *status_text(struct fs *fs)
 			"over_io_uring", fs->over_io_uring, "libfuse_io_uring", LOCALIOFS_FUSE_IO_URING));
 	(void)json_object_set_new(root, "opens", opens_json(c));
 	(void)json_object_set_new(root, "requests",
-		json_pack("{s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
+		json_pack("{s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
 			"write", (json_int_t)c->requests_write, /* */
+			"xattr", (json_int_t)c->requests_xattr, /* */
 			"bytes_read", (json_int_t)c->bytes_read, /* */
 			"bytes_written", (json_int_t)c->bytes_written));
+	(void)json_object_set_new(
+		root, "lookups", json_pack("{s:I}", "known", (json_int_t)c->lookups_known));
 	(void)json_object_set_new(root, "backing_ids",
 		json_pack("{s:I, s:I, s:I}", "held", (json_int_t)held, "idle", (json_int_t)idle, /* */
 			"left_over", (json_int_t)left_over));
 	(void)json_object_set_new(root, "grants",
 		json_pack("{s:I, s:s}", "denied", (json_int_t)c->grants_denied, /* */
 			"last_denial", reason_code(c->last_denial)));
+	(void)json_object_set_new(root, "locks",
+		json_pack("{s:I, s:I, s:b}", "locked", (json_int_t)locked, "waiting", (json_int_t)waiting, /* */
+			"noticed", (bool)fs->locks_noticed));
 	(void)json_object_set_new(root, "groups_unknown", json_integer((json_int_t)c->groups_unknown));
 	(void)json_object_set_new(
 		root, "inodes", json_integer((json_int_t)inode_table_count(fs->inodes)));
@@ -128,32 +175,48 @@ static char *status_text(struct fs *fs)
 	return text;
 }
 
+static void reply_status(fuse_req_t req, struct fs *fs)
+{
+	_cleanup_free_ struct control_status *reply = calloc(1, sizeof(*reply));
+	_cleanup_free_ char *text = status_text(fs);
+
+	if (!reply || !text || strlen(text) >= sizeof(reply->json)) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	memcpy(reply->json, text, strlen(text) + 1);
+	(void)fuse_reply_ioctl(req, 0, reply, sizeof(*reply));
+}
+
+static void reply_options(fuse_req_t req, const struct fs *fs)
+{
+	struct control_options reply = {0};
+	int r = options_text(fs->options, reply.given, sizeof(reply.given));
+
+	(void)snprintf(reply.agreed, sizeof(reply.agreed), "rsize=%u,wsize=%u,port=%u", fs->rsize, fs->wsize,
+		fs->server_port);
+	if (r < 0)
+		(void)fuse_reply_err(req, -r);
+	else
+		(void)fuse_reply_ioctl(req, 0, &reply, sizeof(reply));
+}
+
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
 	struct fuse_file_info *fi, unsigned flags, const void *in_buf, size_t in_bufsz, size_t out_bufsz)
 {
 	struct fs *fs = fuse_req_userdata(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
-	_cleanup_free_ struct control_status *reply = NULL;
-	char *text;
 
-	if (ino != FUSE_ROOT_ID || cmd != (unsigned)CONTROL_GET_STATUS) {
+	/* The kernel takes the size of the answer from the number. */
+	if (ino != FUSE_ROOT_ID ||
+		(cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS))
 		(void)fuse_reply_err(req, ENOTTY);
-		return;
-	}
-	if (uid != 0 && uid != fs->owner) {
+	else if (uid != 0 && uid != fs->owner)
 		(void)fuse_reply_err(req, EPERM);
-		return;
-	}
-	reply = calloc(1, sizeof(*reply));
-	text = status_text(fs);
-	if (!reply || !text || strlen(text) >= sizeof(reply->json) || out_bufsz < sizeof(*reply)) {
-		free(text);
-		(void)fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	memcpy(reply->json, text, strlen(text) + 1);
-	free(text);
-	(void)fuse_reply_ioctl(req, 0, reply, sizeof(*reply));
+	else if (cmd == (unsigned)CONTROL_GET_STATUS)
+		reply_status(req, fs);
+	else
+		reply_options(req, fs);
 }
 
 void status_set_operations(struct fuse_lowlevel_ops *ops)

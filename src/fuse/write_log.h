@@ -5,6 +5,10 @@
  * with the one that each write was answered with; what a restarted server may have lost is sent
  * again as FILE_SYNC before anybody is told that the data is stable.
  *
+ * Sent late, old data must not cover newer data. So nothing else of the file is written while data is
+ * sent again: what is on its way is waited for, what comes meanwhile is held. And newer data that
+ * overlaps it, of whatever kind and wherever it is stable already, is sent once more behind it.
+ *
  * The log has a lock of its own, held only to move list items. Callbacks come on the transport's
  * loop thread, or on the caller's when there is nothing to wait for.
  */
@@ -18,6 +22,7 @@ struct data_write {
 	struct list kept;
 	struct nfs_verf verf;
 	struct commit *commit;
+	bool sent; /* with the transport */
 	void *owner; /* the writer's, until the write is answered */
 	char data[];
 };
@@ -27,15 +32,31 @@ struct write_log {
 	struct list kept;      /* struct data_write.kept */
 	struct list waiting;   /* struct commit_wait.node: arrived while a commit runs */
 	struct commit *running;
-	unsigned unanswered;   /* writes on the wire */
+	struct list held;      /* struct data_write.kept: are sent when no data is sent again any more */
+	struct transport *transport; /* theirs */
+	bool resending;
+	unsigned flying;       /* writes on the wire */
+	unsigned unanswered;   /* and those that will be */
 	unsigned errors;       /* commits that lost data; error is the last one's */
 	int error;
 };
+
+/* Whether who waits still wants to, asked as nfs_call.given_up. No function: it waits. */
+struct patience {
+	bool (*given_up)(void *arg);
+	void *arg;
+};
+
+static inline bool patience_ended(const struct patience *p)
+{
+	return p->given_up && p->given_up(p->arg);
+}
 
 /* Somebody who wants to know when everything answered so far is stable. */
 struct commit_wait {
 	struct list node;
 	void (*done)(struct commit_wait *w, int error);
+	struct patience patience; /* at its end done() comes with -EINTR, and the commit goes on */
 };
 
 void write_log_init(struct write_log *log);
@@ -44,15 +65,27 @@ void write_log_done(struct write_log *log);
 /* A write of size bytes with room for its data, which the caller fills; NULL without memory. */
 struct data_write *data_write_new(size_t size);
 
-/* Counts a write that goes on the wire. */
+/* Counts a write that will go on the wire. */
 void write_log_started(struct write_log *log);
 
+/* Hands a write, or what an answer has left of it, to the transport as soon as it may go. */
+void write_log_send(struct write_log *log, struct transport *t, struct data_write *w);
+
+enum write_result {
+	WRITE_FAILED, /* or was never sent */
+	WRITE_STABLE,
+	WRITE_UNSTABLE,
+};
+
 /*
- * The write is answered. Keeps it when it was answered UNSTABLE (error 0, committed UNSTABLE),
+ * The write is answered, with w->verf. Keeps it when it was answered UNSTABLE, or follows what was;
  * frees it otherwise. Returns true when the mount keeps more than WRITE_LOG_LIMIT bytes: then the
  * caller should commit before it lets the writer go on.
  */
-bool write_log_answered(struct write_log *log, struct data_write *w, bool keep);
+bool write_log_answered(struct write_log *log, struct data_write *w, enum write_result result);
+
+/* A write was lost: every open file is to learn of it. */
+void write_log_fail(struct write_log *log, int error);
 
 /*
  * What was lost since *seen was brought up to date, 0 for nothing: every open file learns of it
@@ -61,7 +94,7 @@ bool write_log_answered(struct write_log *log, struct data_write *w, bool keep);
 int write_log_check(struct write_log *log, unsigned *seen);
 unsigned write_log_errors(struct write_log *log);
 
-#define WRITE_LOG_LIMIT (64U << 20) /* bytes kept by all logs of the process */
+#define WRITE_LOG_LIMIT (64U << 20) /* bytes that all logs of the process keep, records included */
 
 /* True when a commit would have something to do. */
 bool write_log_dirty(struct write_log *log);

@@ -1,42 +1,34 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "io/nfs3.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
-#include <nfsc/libnfs.h>
-#include <nfsc/libnfs-raw.h>
-#include <nfsc/libnfs-raw-nfs.h>
-
+#include "io/addresses.h"
+#include "io/connection.h"
+#include "io/libnfs_guard.h"
 #include "io/nfs3_codec.h"
 #include "log.h"
 
-#define BACKOFF_MIN_MS 20
-#define BACKOFF_MAX_MS 10000
-#define CONNECT_TIMEOUT_MS 10000
-#define DEAD_PEER_MS 60000 /* TCP_USER_TIMEOUT: a peer that acknowledges nothing is gone */
-
-enum link_state {
-	LINK_DOWN,       /* waiting for retry_at */
-	LINK_CONNECTING, /* libnfs connects and sends NULL */
-	LINK_UP,
-};
+#define TICK_MAX_MS      1000 /* how often calls that wait are looked at */
+#define TICK_MIN_MS      50
+#define ASK_AFTER_MS     900 /* whether a call is still wanted */
+#define TIMEO_DEFAULT_MS 60000
+#define STACK_SIZE       (64U << 20) /* libnfs recurses for each entry of a directory */
 
 struct nfs3 {
 	struct transport transport;
-	char *server;
-	unsigned port;
-	void (*connection_changed)(void *arg, bool connected);
-	void *arg;
+	struct nfs3_options options; /* its strings are not kept, but for name */
+	char *name;                  /* the server's, in the log */
+	unsigned tick_ms;
+	uint64_t major_ms; /* after which a call has waited too long */
 	pthread_t thread;
 	int wake_fd;
 	atomic_bool stopping;
+	atomic_uint_fast64_t calls[NFS_PROC_COUNT];
 
 	/* Under the lock: what other threads touch. */
 	pthread_mutex_t lock;
@@ -45,244 +37,332 @@ struct nfs3 {
 	struct transport_stats stats;
 
 	/* The loop thread's own. */
-	struct nfs_context *nfs;
-	struct rpc_context *rpc;
-	enum link_state state;
-	bool broken;            /* the connection failed inside a libnfs callback */
+	struct addresses addresses;
+	struct connection connections[TRANSPORT_CONNECTIONS_MAX]; /* the first one leads */
+	struct connection_sink sink;
+	unsigned next; /* connection, in turn */
 	bool ever_up;
-	bool said_down;
-	uint64_t retry_at;      /* ms */
-	uint64_t connect_until; /* ms */
-	unsigned backoff_ms;
-	struct list waiting;    /* to be sent */
-	struct list in_flight;  /* libnfs has them */
-	struct list failed;     /* answered with an RPC error in this round, or never */
-	struct list delayed;    /* JUKEBOX */
+	bool away;     /* and the log says so */
+	uint32_t xid;
+	uint64_t next_tick; /* ms */
+	struct list waiting; /* without a connection */
+	struct list delayed; /* JUKEBOX, in order of time */
 };
 
-static void finish(struct nfs3 *c, struct nfs_call *call)
-{
-	void *allocation = NULL;
+/* Calls come back from the loop that they were given to; which one runs is the thread's. */
+static _Thread_local struct nfs3 *this_loop;
 
-	if (call->error < 0)
-		nfs3_discard(call);
-	else
-		allocation = nfs3_allocation(call);
-	/* Removed by the call's first copy, whose answer was lost. */
-	if (call->resent && call->error == -ENOENT &&
-		(call->proc == NFS_REMOVE || call->proc == NFS_RMDIR))
-		call->error = 0;
-	call->resent = false;
-	{
-		LOCKED(&c->lock);
-		c->stats.calls[call->proc]++;
-	}
+#define FOREACH_CONNECTION(it, c)                                                                  \
+	for (struct connection *it = (c)->connections; it < (c)->connections + (c)->options.nconnect; it++)
+
+static struct nfs_call *first_of(struct list *calls)
+{
+	return CONTAINER_OF(calls->next, struct nfs_call, node);
+}
+
+/* The call is nobody's any more: done. */
+static void finish(struct nfs3 *c, struct nfs_call *call, int error, void *allocation)
+{
+	call->error = error;
+	c->calls[call->proc]++;
+	if (error == -ESTALE && c->options.stale)
+		c->options.stale(c->options.arg, &call->fh);
 	call->done(call);
 	free(allocation);
 }
 
-static void finish_all(struct nfs3 *c, struct list *calls, int error)
+/* Takes a call from wherever it waits and ends it. */
+static void fail(struct nfs3 *c, struct nfs_call *call, int error)
 {
-	struct list mine;
+	struct connection *on = call->wire.connection;
 
-	list_init(&mine);
-	list_splice(&mine, calls);
-	while (!list_empty(&mine)) {
-		struct nfs_call *call = CONTAINER_OF(mine.next, struct nfs_call, node);
-
+	if (on)
+		connection_take(on, call);
+	else
 		list_remove(&call->node);
-		call->error = error;
-		finish(c, call);
-	}
+	finish(c, call, error, NULL);
 }
 
-/* libnfs hands its callbacks the call only; which loop runs is the thread's. */
-static _Thread_local struct nfs3 *this_loop;
-
-static void answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+const char *nfs3_why_away(int error)
 {
-	struct nfs3 *c = this_loop;
-	struct nfs_call *call = private_data;
-
-	list_remove(&call->node);
-	if (status != RPC_STATUS_SUCCESS || !data) {
-		/* The connection broke, or the server denied the RPC: service() knows after it. */
-		if (status == RPC_STATUS_ERROR && data)
-			log_debug("%s: %s", nfs_proc_name(call->proc), (const char *)data);
-		nfs3_discard(call);
-		list_append(&c->failed, &call->node);
-		return;
+	switch (error) {
+	case -EPFNOSUPPORT:
+	case -EPROTONOSUPPORT:
+		return "it does not offer NFSv3";
+	case -ECONNRESET:
+		return "it hung up or does not speak RPC";
+	default:
+		return strerror(-error);
 	}
-	if (nfs3_decode(call, data)) {
-		nfs3_discard(call);
-		call->not_before = now_ms() + NFS3_JUKEBOX_MS;
-		list_append(&c->delayed, &call->node);
-		return;
-	}
-	finish(c, call);
 }
 
-static void set_connected(struct nfs3 *c, bool connected)
+/* Before the first connection it is the mount that fails, and says so. */
+static void note_away(struct nfs3 *c, int error)
 {
 	{
 		LOCKED(&c->lock);
-		if (c->stats.connected == connected)
-			return;
-		c->stats.connected = connected;
-		if (connected) {
-			socklen_t len = sizeof(c->stats.peer);
+		c->stats.last_error = error;
+	}
+	if (!c->away && c->ever_up)
+		log_warning("NFS server %s not responding (%s), %s", c->name, nfs3_why_away(error),
+			c->options.soft ? "requests will time out" : "still trying");
+	c->away |= c->ever_up;
+}
 
-			c->stats.reconnects += c->ever_up;
-			(void)getpeername(rpc_get_fd(c->rpc), (struct sockaddr *)&c->stats.peer, &len);
+static void note_back(struct nfs3 *c)
+{
+	if (c->away)
+		log_info("NFS server %s OK", c->name);
+	c->away = false;
+}
+
+static bool any_up(struct nfs3 *c)
+{
+	FOREACH_CONNECTION(on, c)
+	{
+		if (on->state == CONNECTION_UP)
+			return true;
+	}
+	return false;
+}
+
+/* A connection came up or was lost: what others may see of it. */
+static void publish(struct nfs3 *c)
+{
+	bool connected = any_up(c), changed;
+
+	{
+		LOCKED(&c->lock);
+		changed = c->stats.connected != connected;
+		c->stats.connected = connected;
+		c->stats.reconnects += changed && connected && c->ever_up;
+		if (connected)
+			c->stats.peer = *addresses_current(&c->addresses);
+		for (unsigned n = 0; n < c->options.nconnect; n++) {
+			c->stats.connections[n].connected = c->connections[n].state == CONNECTION_UP;
+			c->stats.connections[n].port = c->connections[n].port;
 		}
 	}
-	if (connected && c->said_down)
-		log_info("NFS server %s answers again", c->server);
-	c->said_down = false;
 	c->ever_up |= connected;
-	if (c->connection_changed)
-		c->connection_changed(c->arg, connected);
+	if (changed && c->options.connection_changed)
+		c->options.connection_changed(c->options.arg, connected);
 }
 
-/* Takes the connection down; what was in flight goes back to the head of the queue. */
-static void disconnect(struct nfs3 *c)
+static void came_up(void *arg, struct connection *on)
 {
-	struct list again;
-	uint32_t jitter = 0;
+	struct nfs3 *c = arg;
+	bool first = !c->stats.connected; /* written by this thread only */
 
-	c->state = LINK_DOWN;
-	if (c->nfs) {
-		nfs_destroy_context(STEAL_PTR(c->nfs)); /* runs answered() for all it has */
-		c->rpc = NULL;
-	}
-	list_init(&again);
-	list_splice(&again, &c->in_flight);
-	list_splice(&again, &c->failed);
-	LIST_FOREACH(pos, &again)
+	if (on == c->connections)
+		addresses_answered(&c->addresses);
+	note_back(c);
+	publish(c);
+	if (!first)
+		return;
+	FOREACH_CONNECTION(other, c)
 	{
-		CONTAINER_OF(pos, struct nfs_call, node)->resent = true;
+		if (other->state == CONNECTION_DOWN)
+			other->retry_at = 0;
 	}
-	list_splice(&again, &c->waiting);
-	list_splice(&c->waiting, &again);
-	set_connected(c, false);
-	c->broken = false;
-	(void)getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
-	c->retry_at = now_ms() + c->backoff_ms + jitter % (c->backoff_ms / 2 + 1);
-	c->backoff_ms = MIN(c->backoff_ms * 2, BACKOFF_MAX_MS);
 }
 
-static void connected(struct rpc_context *rpc, int status, void *data, void *private_data)
+/* The connection is of no use any more. */
+static void lost(struct nfs3 *c, struct connection *on, int error)
 {
-	struct nfs3 *c = private_data;
-	int on = 1;
-	unsigned dead_ms = DEAD_PEER_MS;
+	bool was_up = on->state == CONNECTION_UP, leads = on == c->connections;
+	uint64_t now = now_ms();
 
-	if (c->state != LINK_CONNECTING)
-		return; /* libnfs repeats the callback when the context goes down */
-	if (status != RPC_STATUS_SUCCESS) {
-		/* Before the first connection it is the mount that fails, and says so. */
-		if (!c->said_down)
-			log_message(c->ever_up ? LOG_WARNING : LOG_DEBUG,
-				"NFS server %s port %u does not answer: %s; trying again", c->server,
-				c->port, data ? (const char *)data : "connection refused or lost");
-		c->said_down = true;
-		c->broken = true;
-		return;
+	connection_close(on);
+	if (was_up) {
+		publish(c);
+	} else if (leads) {
+		note_away(c, error);
+		if (!addresses_failed(&c->addresses)) {
+			on->retry_at = now;
+			return;
+		}
 	}
-	(void)setsockopt(rpc_get_fd(rpc), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	(void)setsockopt(rpc_get_fd(rpc), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	(void)setsockopt(
-		rpc_get_fd(rpc), IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms, sizeof(dead_ms));
-	c->state = LINK_UP;
-	c->backoff_ms = BACKOFF_MIN_MS;
-	set_connected(c, true);
+	connection_back_off(on, now);
 }
 
-static void start_connect(struct nfs3 *c)
+static void answered(void *arg, struct nfs_call *call, int error, void *data, void *buffer)
 {
-	c->nfs = nfs_init_context();
-	if (!c->nfs) {
-		disconnect(c);
+	struct nfs3 *c = arg;
+	void *allocation = NULL;
+
+	note_back(c);
+	if (error < 0) {
+		finish(c, call, error, NULL);
 		return;
 	}
-	c->rpc = nfs_get_rpc_context(c->nfs);
-	nfs_set_autoreconnect(c->nfs, 0);
-	c->state = LINK_CONNECTING;
-	c->connect_until = now_ms() + CONNECT_TIMEOUT_MS;
-	if (rpc_connect_port_async(c->rpc, c->server, (int)c->port, NFS_PROGRAM, NFS_V3, connected, c) != 0)
-		disconnect(c);
+	if (nfs3_decode(call, data, buffer, &allocation)) {
+		call->wire.since = now_ms();
+		call->wire.due = call->wire.since + NFS3_JUKEBOX_MS;
+		list_append(&c->delayed, &call->node);
+		return;
+	}
+	finish(c, call, call->error, allocation);
+}
+
+/* The connection with the fewest calls, those that have equally many in turn; NULL when none is up. */
+static struct connection *choose(struct nfs3 *c)
+{
+	struct connection *best = NULL;
+
+	for (unsigned n = 0; n < c->options.nconnect; n++) {
+		struct connection *on = &c->connections[(c->next + n) % c->options.nconnect];
+
+		if (on->state == CONNECTION_UP && (!best || on->count < best->count))
+			best = on;
+	}
+	c->next++;
+	return best;
 }
 
 static void send_waiting(struct nfs3 *c)
 {
-	bool sent = false;
-
-	{
-		LOCKED(&c->lock);
-		list_splice(&c->waiting, &c->submitted);
-	}
-	if (c->state != LINK_UP)
-		return;
 	while (!list_empty(&c->waiting)) {
-		struct nfs_call *call = CONTAINER_OF(c->waiting.next, struct nfs_call, node);
+		struct nfs_call *call = first_of(&c->waiting);
+		struct connection *on = choose(c);
 		int r;
 
+		if (!on)
+			break;
 		list_remove(&call->node);
-		list_append(&c->in_flight, &call->node);
-		r = nfs3_encode(c->rpc, call, answered);
-		if (r < 0) {
-			list_remove(&call->node);
-			call->error = r;
-			finish(c, call);
-			continue;
-		}
-		sent = true;
+		/* A new one after JUKEBOX, too: the server remembers what it answered to the old one. */
+		call->wire.xid = ++c->xid;
+		call->wire.timeout_ms = c->options.timeo_ms;
+		r = connection_send(on, call);
+		if (r < 0)
+			finish(c, call, r, NULL);
 	}
-	if (sent && rpc_service(c->rpc, POLLOUT) < 0)
-		c->broken = true;
+	FOREACH_CONNECTION(on, c)
+	{
+		int r = connection_flush(on);
+
+		if (r < 0)
+			lost(c, on, r);
+	}
 }
 
-/* Lets libnfs read and write; afterwards it is known why the failed calls failed. */
-static void service(struct nfs3 *c, int revents)
+static void take_submitted(struct nfs3 *c)
 {
-	if (rpc_service(c->rpc, revents) < 0)
-		c->broken = true;
-}
-
-static void after_service(struct nfs3 *c)
-{
-	if (c->broken) {
-		disconnect(c);
-		return;
-	}
-	/* The connection stands, so these were denied: AUTH_ERROR and the like. */
-	finish_all(c, &c->failed, -EACCES);
+	LOCKED(&c->lock);
+	list_splice(&c->waiting, &c->submitted);
 }
 
 static void wake_delayed(struct nfs3 *c, uint64_t now)
 {
 	LIST_FOREACH(pos, &c->delayed)
 	{
-		struct nfs_call *call = CONTAINER_OF(pos, struct nfs_call, node);
-
-		if (call->not_before > now)
-			break; /* in order of time */
+		if (CONTAINER_OF(pos, struct nfs_call, node)->wire.due > now)
+			break;
 		list_remove(pos);
 		list_append(&c->waiting, pos);
+	}
+}
+
+/* Opens what is due, gives up what takes too long. */
+static void look_after_connections(struct nfs3 *c, uint64_t now)
+{
+	bool up = any_up(c);
+
+	FOREACH_CONNECTION(on, c)
+	{
+		int r = 0;
+
+		if (on->state == CONNECTION_DOWN) {
+			if (now >= on->retry_at && (up || on == c->connections))
+				r = connection_open(on, addresses_current(&c->addresses));
+		} else if (on->state != CONNECTION_UP && now >= on->deadline) {
+			r = -ETIMEDOUT;
+		}
+		if (r < 0)
+			lost(c, on, r);
+	}
+}
+
+/* A call that waits: gives up, says that it takes long, sends again. */
+static void look_after_call(struct nfs3 *c, struct nfs_call *call, uint64_t now)
+{
+	struct connection *on = call->wire.connection;
+	uint64_t waited = now - call->wire.since;
+
+	/* Not a word in all that time: the server may have lost this connection, or its place in it. */
+	if (on && waited >= c->major_ms && now - on->heard >= c->major_ms)
+		on->stuck = true;
+	if (waited >= ASK_AFTER_MS && call->given_up && call->given_up(call)) {
+		fail(c, call, -EINTR);
+		return;
+	}
+	if (call->patience_ms > 0 && waited >= call->patience_ms) {
+		fail(c, call, -ETIMEDOUT);
+		return;
+	}
+	if (waited >= c->major_ms && !call->wire.overdue) {
+		call->wire.overdue = true;
+		note_away(c, -ETIMEDOUT);
+		if (c->options.soft) {
+			fail(c, call, c->options.soft);
+			return;
+		}
+	}
+	if (on && now >= call->wire.due) {
+		call->wire.timeout_ms =
+			MIN(call->wire.timeout_ms + c->options.timeo_ms, (unsigned)NFS3_TIMEOUT_MAX_MS);
+		call->wire.due = now + call->wire.timeout_ms;
+		connection_send_again(on, call);
+	}
+}
+
+static void look_after_calls(struct nfs3 *c, struct list *calls, uint64_t now)
+{
+	LIST_FOREACH(pos, calls)
+	{
+		look_after_call(c, CONTAINER_OF(pos, struct nfs_call, node), now);
+	}
+}
+
+static bool any_call(struct nfs3 *c)
+{
+	FOREACH_CONNECTION(on, c)
+	{
+		if (on->count > 0)
+			return true;
+	}
+	return !list_empty(&c->waiting) || !list_empty(&c->delayed);
+}
+
+static void tick(struct nfs3 *c, uint64_t now)
+{
+	if (now < c->next_tick || !any_call(c))
+		return;
+	c->next_tick = now + c->tick_ms;
+	look_after_calls(c, &c->waiting, now);
+	look_after_calls(c, &c->delayed, now);
+	FOREACH_CONNECTION(on, c)
+	{
+		look_after_calls(c, &on->in_flight, now);
+		if (on->stuck && on->state == CONNECTION_UP)
+			lost(c, on, -ETIMEDOUT);
 	}
 }
 
 /* Milliseconds until something is due without an event; -1 for never. */
 static int next_timeout(struct nfs3 *c, uint64_t now)
 {
-	uint64_t due = UINT64_MAX;
+	uint64_t due = any_call(c) ? c->next_tick : UINT64_MAX;
+	bool up = any_up(c);
 
-	if (c->state == LINK_DOWN)
-		due = c->retry_at;
-	if (c->state == LINK_CONNECTING)
-		due = c->connect_until;
+	FOREACH_CONNECTION(on, c)
+	{
+		if (on->state == CONNECTION_DOWN && (up || on == c->connections))
+			due = MIN(due, on->retry_at);
+		else if (on->state == CONNECTION_CONNECTING || on->state == CONNECTION_ASKING)
+			due = MIN(due, on->deadline);
+	}
 	if (!list_empty(&c->delayed))
-		due = MIN(due, CONTAINER_OF(c->delayed.next, struct nfs_call, node)->not_before);
+		due = MIN(due, first_of(&c->delayed)->wire.due);
 	if (due == UINT64_MAX)
 		return -1;
 	return due <= now ? 0 : (int)MIN(due - now, 60000U);
@@ -294,6 +374,57 @@ static bool any_submitted(struct nfs3 *c)
 	return !list_empty(&c->submitted);
 }
 
+static void wait_and_serve(struct nfs3 *c)
+{
+	struct pollfd fds[1 + TRANSPORT_CONNECTIONS_MAX] = {{.fd = c->wake_fd, .events = POLLIN}};
+	unsigned n = 1;
+
+	FOREACH_CONNECTION(on, c)
+	{
+		fds[n].fd = connection_poll(on, &fds[n].events);
+		n++;
+	}
+	/* What done() submitted since take_submitted() woke nobody. */
+	if (poll(fds, n, any_submitted(c) ? 0 : next_timeout(c, now_ms())) < 0)
+		return;
+	if (fds[0].revents) {
+		uint64_t count;
+
+		(void)!read(c->wake_fd, &count, sizeof(count));
+	}
+	n = 1;
+	FOREACH_CONNECTION(on, c)
+	{
+		int revents = fds[n++].revents;
+		int r = revents ? connection_service(on, revents, ++c->xid) : 0;
+
+		if (r < 0)
+			lost(c, on, r);
+	}
+}
+
+static void end_all(struct nfs3 *c)
+{
+	FOREACH_CONNECTION(on, c)
+	{
+		while (!list_empty(&on->in_flight)) {
+			struct nfs_call *call = first_of(&on->in_flight);
+
+			connection_take(on, call);
+			list_append(&c->waiting, &call->node);
+		}
+		connection_close(on);
+	}
+	list_splice(&c->waiting, &c->delayed);
+	{
+		LOCKED(&c->lock);
+		list_splice(&c->waiting, &c->submitted);
+		c->stopped = true;
+	}
+	while (!list_empty(&c->waiting))
+		fail(c, first_of(&c->waiting), -ENOTCONN);
+}
+
 static void *loop(void *arg)
 {
 	struct nfs3 *c = arg;
@@ -301,43 +432,15 @@ static void *loop(void *arg)
 	this_loop = c;
 	while (!c->stopping) {
 		uint64_t now = now_ms();
-		struct pollfd fds[2] = {{.fd = c->wake_fd, .events = POLLIN}, {.fd = -1}};
 
+		take_submitted(c);
 		wake_delayed(c, now);
-		if (c->state == LINK_DOWN && now >= c->retry_at)
-			start_connect(c);
-		else if (c->state == LINK_CONNECTING && now >= c->connect_until)
-			c->broken = true;
+		look_after_connections(c, now);
 		send_waiting(c);
-		after_service(c);
-		if (c->rpc) {
-			fds[1].fd = rpc_get_fd(c->rpc);
-			fds[1].events = (short)rpc_which_events(c->rpc);
-		}
-		/* What done() submitted since send_waiting() woke nobody. */
-		if (poll(fds, 2, any_submitted(c) ? 0 : next_timeout(c, now_ms())) < 0)
-			continue;
-		if (fds[0].revents) {
-			uint64_t n;
-
-			(void)!read(c->wake_fd, &n, sizeof(n));
-		}
-		if (fds[1].revents && c->rpc) {
-			service(c, fds[1].revents);
-			after_service(c);
-		}
+		tick(c, now);
+		wait_and_serve(c);
 	}
-	if (c->nfs)
-		nfs_destroy_context(c->nfs);
-	list_splice(&c->waiting, &c->in_flight);
-	list_splice(&c->waiting, &c->failed);
-	list_splice(&c->waiting, &c->delayed);
-	{
-		LOCKED(&c->lock);
-		list_splice(&c->waiting, &c->submitted);
-		c->stopped = true;
-	}
-	finish_all(c, &c->waiting, -ENOTCONN);
+	end_all(c);
 	return NULL;
 }
 
@@ -353,6 +456,10 @@ static void nfs3_submit(struct transport *t, struct nfs_call *call)
 	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, transport);
 	bool first, stopped;
 
+	memset(&call->wire, 0, sizeof(call->wire));
+	list_init(&call->node);
+	list_init(&call->wire.tickets);
+	call->wire.since = now_ms();
 	{
 		LOCKED(&c->lock);
 		first = list_empty(&c->submitted);
@@ -372,8 +479,14 @@ static void nfs3_stats(struct transport *t, struct transport_stats *ret)
 {
 	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, transport);
 
-	LOCKED(&c->lock);
-	*ret = c->stats;
+	{
+		LOCKED(&c->lock);
+		*ret = c->stats;
+	}
+	for (int n = 0; n < NFS_PROC_COUNT; n++)
+		ret->calls[n] = c->calls[n];
+	for (unsigned n = 0; n < ret->nconnections; n++)
+		ret->connections[n].answered = c->connections[n].answered;
 }
 
 static void nfs3_stop(struct transport *t)
@@ -386,15 +499,48 @@ static void nfs3_stop(struct transport *t)
 	(void)pthread_join(c->thread, NULL);
 }
 
-static void nfs3_free(struct transport *t)
+static void destroy(struct nfs3 *c)
 {
-	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, transport);
-
-	nfs3_stop(t);
+	addresses_done(&c->addresses);
 	(void)close_fd(c->wake_fd);
 	(void)pthread_mutex_destroy(&c->lock);
-	free(c->server);
+	free(c->name);
 	free(c);
+}
+
+static void nfs3_free(struct transport *t)
+{
+	nfs3_stop(t);
+	destroy(CONTAINER_OF(t, struct nfs3, transport));
+}
+
+static void take_options(struct nfs3 *c, const struct nfs3_options *options)
+{
+	c->options = *options;
+	c->options.host = c->options.address = NULL;
+	c->options.nconnect = MIN(MAX(options->nconnect, 1U), (unsigned)TRANSPORT_CONNECTIONS_MAX);
+	if (c->options.timeo_ms == 0)
+		c->options.timeo_ms = TIMEO_DEFAULT_MS;
+	c->tick_ms = MIN(MAX(c->options.timeo_ms / 2, (unsigned)TICK_MIN_MS), (unsigned)TICK_MAX_MS);
+	c->major_ms = MIN((uint64_t)c->options.timeo_ms * (options->retrans + 1ULL),
+		(uint64_t)NFS3_TIMEOUT_MAX_MS);
+	c->stats.nconnections = c->options.nconnect;
+	FOREACH_CONNECTION(on, c)
+	{
+		connection_init(on, options->reserved_port, &c->sink);
+	}
+}
+
+static int start_loop(struct nfs3 *c)
+{
+	pthread_attr_t attr;
+	int r;
+
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+	r = -pthread_create(&c->thread, &attr, loop, c);
+	(void)pthread_attr_destroy(&attr);
+	return r;
 }
 
 int nfs3_new(const struct nfs3_options *options, struct transport **ret)
@@ -402,28 +548,32 @@ int nfs3_new(const struct nfs3_options *options, struct transport **ret)
 	static const struct transport_ops ops = {
 		.submit = nfs3_submit, .stats = nfs3_stats, .stop = nfs3_stop, .free = nfs3_free};
 	struct nfs3 *c = calloc(1, sizeof(*c));
-	int r;
+	int r = libnfs_guard();
 
-	if (!c)
-		return -ENOMEM;
+	if (!c || r < 0) {
+		free(c);
+		return r < 0 ? r : -ENOMEM;
+	}
 	c->transport.ops = &ops;
-	c->port = options->port ? options->port : NFS3_PORT;
-	c->connection_changed = options->connection_changed;
-	c->arg = options->arg;
-	c->backoff_ms = BACKOFF_MIN_MS;
+	c->sink = (struct connection_sink){.answered = answered, .up = came_up, .arg = c};
 	list_init(&c->submitted);
 	list_init(&c->waiting);
-	list_init(&c->in_flight);
-	list_init(&c->failed);
 	list_init(&c->delayed);
 	(void)pthread_mutex_init(&c->lock, NULL);
-	c->server = strdup(options->server);
+	(void)getrandom(&c->xid, sizeof(c->xid), 0);
+	take_options(c, options);
+	r = addresses_init(&c->addresses, options->host, options->address,
+		options->port ? options->port : NFS3_PORT, options->family);
+	c->name = strdup(options->host ? options->host : options->address);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = !c->server ? -ENOMEM : c->wake_fd < 0 ? -errno : -pthread_create(&c->thread, NULL, loop, c);
+	if (r == 0 && !c->name)
+		r = -ENOMEM;
+	if (r == 0 && c->wake_fd < 0)
+		r = -errno;
+	if (r == 0)
+		r = start_loop(c);
 	if (r < 0) {
-		(void)close_fd(c->wake_fd);
-		free(c->server);
-		free(c);
+		destroy(c);
 		return r;
 	}
 	*ret = &c->transport;

@@ -2,10 +2,16 @@
 /*
  * NFSv3 over TCP on libnfs's raw interface, as a transport.
  *
- * One connection and one loop thread, which alone touches libnfs (its contexts are not
- * thread-safe). Other threads hand calls over through a queue and an eventfd. The reconnect is
- * ours: libnfs's own has no backoff. A call that was on the wire when the connection broke is sent
- * again on the next one; JUKEBOX is retried after NFS3_JUKEBOX_MS (fs/nfs/nfs3proc.c
+ * One loop thread serves up to TRANSPORT_CONNECTIONS_MAX connections and alone touches
+ * them and libnfs (its contexts are not thread-safe); other
+ * threads hand calls over through a queue and an eventfd. A call goes to the connection that has the
+ * fewest, and stays there (io/connection.h). The first connection leads: while none is up, it alone
+ * tries to reach the server, with backoff, going through the addresses of the server's name.
+ *
+ * Timeouts are nfs(5)'s for TCP: an answer that is not there after timeo is asked for again, with
+ * the same bytes, then after timeo more each time; after timeo * (retrans + 1) a soft mount fails
+ * the call, and a hard one says so once. If nothing at all was answered by then, the connection is
+ * made anew. JUKEBOX is retried after NFS3_JUKEBOX_MS (fs/nfs/nfs3proc.c
  * NFS_JUKEBOX_RETRY_TIME).
  *
  * nfs3_codec.h translates between struct nfs_call and libnfs's structures.
@@ -16,12 +22,22 @@
 
 #define NFS3_PORT 2049
 #define NFS3_JUKEBOX_MS 5000
+#define NFS3_TIMEOUT_MAX_MS 600000 /* NFS_MAX_TCP_TIMEOUT */
 
 struct nfs3_options {
-	const char *server;  /* numeric address */
+	const char *host;    /* the server's name, to be resolved again; NULL: it stays where it is */
+	const char *address; /* numeric, the first to try */
 	unsigned port;       /* 0: NFS3_PORT */
-	/* Called on the loop thread when the connection came or went. */
+	int family;          /* of the name's other addresses: AF_UNSPEC for any */
+	unsigned nconnect;   /* connections; 0: one */
+	bool reserved_port;  /* come from ports below 1024 where that is allowed */
+	int soft;            /* 0: hard; otherwise the negative errno of a call that took too long */
+	unsigned timeo_ms;   /* 0: 60 s */
+	unsigned retrans;
+	/* On the loop thread: the first connection came up, or the last one was lost. */
 	void (*connection_changed)(void *arg, bool connected);
+	/* On the loop thread: the server does not know this handle (any more). NULL: nobody asks. */
+	void (*stale)(void *arg, const struct nfs_fh *fh);
 	void *arg;
 };
 
@@ -30,6 +46,9 @@ struct nfs3_options {
  * strings are copied.
  */
 int nfs3_new(const struct nfs3_options *options, struct transport **ret);
+
+/* A sentence for transport_stats.last_error. */
+const char *nfs3_why_away(int error);
 
 /* What MOUNT says, RFC 1813 appendix I. */
 struct nfs3_export {
@@ -46,7 +65,8 @@ struct nfs3_mount_options {
 
 /*
  * Asks the server's mountd for the export's root handle and, through the port mapper, for the NFS
- * port. Blocks, for start-up only. On failure the sentence says what the server answered.
+ * port. Blocks, for start-up only. On failure the sentence says what the server answered: -EACCES,
+ * -ENOENT, -ENOTDIR, -ENAMETOOLONG and -EPROTO are its last word, others may pass.
  */
 int nfs3_mount(const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence,
 	size_t size);

@@ -5,12 +5,15 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <nfsc/libnfs.h>
 #include <nfsc/libnfs-raw.h>
 #include <nfsc/libnfs-raw-mount.h>
 #include <nfsc/libnfs-raw-nfs.h>
 #include <nfsc/libnfs-raw-portmap.h>
+
+#include "io/libnfs_guard.h"
 
 #ifdef LIBNFS_TASKS
 #define SEND_MOUNT(proc, ...) (rpc_mount3_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)
@@ -26,7 +29,7 @@ struct asking {
 	uint64_t until; /* ms */
 	bool answered;
 	int error;
-	char sentence[256];
+	char sentence[192];
 	struct nfs3_export *export;
 	unsigned port;
 };
@@ -55,9 +58,9 @@ static const char *mount_error_text(mountstat3 status)
 	switch (status) {
 	case MNT3ERR_PERM:
 	case MNT3ERR_ACCES:
-		return "access denied by server";
+		return "access denied by server, or there is no such export";
 	case MNT3ERR_NOENT:
-		return "no such export";
+		return "there is no such export";
 	case MNT3ERR_NOTDIR:
 		return "the export is not a directory";
 	case MNT3ERR_NAMETOOLONG:
@@ -136,10 +139,14 @@ static void port_answered(struct rpc_context *rpc, int status, void *data, void 
 		a->port = *(uint32_t *)data;
 }
 
-static int asking_init(struct asking *a, unsigned timeout_ms)
+static int asking_init(struct asking *a, uint64_t until)
 {
+	int r = libnfs_guard();
+
 	memset(a, 0, sizeof(*a));
-	a->until = now_ms() + timeout_ms;
+	if (r < 0)
+		return r;
+	a->until = until;
 	a->nfs = nfs_init_context();
 	if (!a->nfs)
 		return -ENOMEM;
@@ -154,9 +161,20 @@ static void asking_done(struct asking *a)
 	nfs_destroy_context(a->nfs);
 }
 
+/* Why a connection failed, in the kernel's words; libnfs's own name the event of poll(2). */
+static int socket_error(int fd)
+{
+	int error = 0;
+	socklen_t length = sizeof(error);
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 ? 0 : -error;
+}
+
 /* Runs the context until the answer, an error or the deadline. */
 static int wait_for_answer(struct asking *a)
 {
+	int r;
+
 	while (!a->answered) {
 		struct pollfd fd = {
 			.fd = rpc_get_fd(a->rpc), .events = (short)rpc_which_events(a->rpc)};
@@ -169,57 +187,112 @@ static int wait_for_answer(struct asking *a)
 			(void)snprintf(a->sentence, sizeof(a->sentence), "no answer in time");
 			return -ETIMEDOUT;
 		}
+		r = (fd.revents & (POLLERR | POLLHUP)) != 0 ? socket_error(fd.fd) : 0;
 		if (rpc_service(a->rpc, fd.revents) < 0 && !a->answered) {
 			(void)snprintf(a->sentence, sizeof(a->sentence), "%s", rpc_get_error(a->rpc));
-			return -ECONNREFUSED;
+			a->error = -ECONNREFUSED;
+			a->answered = true;
+		}
+		if (r < 0 && a->error < 0) {
+			(void)snprintf(a->sentence, sizeof(a->sentence), "%s", strerror(-r));
+			a->error = r;
 		}
 	}
 	return a->error;
 }
 
-static int connect_to_mountd(struct asking *a, const struct nfs3_mount_options *o)
+static int connect_to(struct asking *a, const char *server, unsigned port, int program, int version)
 {
 	int r;
 
-	if (o->mount_port > 0)
-		r = rpc_connect_port_async(a->rpc, o->server, (int)o->mount_port, MOUNT_PROGRAM,
-			MOUNT_V3, connect_answered, a);
-	else
-		r = rpc_connect_program_async(
-			a->rpc, o->server, MOUNT_PROGRAM, MOUNT_V3, connect_answered, a);
-	if (r != 0)
+	if (rpc_connect_port_async(a->rpc, server, (int)port, program, version, connect_answered, a) != 0) {
+		(void)snprintf(a->sentence, sizeof(a->sentence), "%s", rpc_get_error(a->rpc));
 		return -ECONNREFUSED;
+	}
 	r = wait_for_answer(a);
 	a->answered = false;
 	return r;
 }
 
-int nfs3_mount(
-	const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence, size_t size)
+/* -ENOENT when the port mapper answers, and knows of none. */
+static int query_port(const char *server, int program, int version, uint64_t until, unsigned *ret,
+	char *sentence, size_t size)
 {
 	struct asking a;
-	int r = asking_init(&a, options->timeout_ms);
+	int r = asking_init(&a, until);
 
 	if (r < 0)
 		return r;
-	a.export = ret;
-	r = connect_to_mountd(&a, options);
+	r = connect_to(&a, server, PMAP_PORT, PMAP_PROGRAM, PMAP_V2);
 	if (r == 0)
-		r = SEND_MOUNT(mnt, a.rpc, mnt_answered, (char *)options->export_path, &a);
+		r = SEND_GETPORT(a.rpc, program, version, 6 /* TCP */, port_answered, &a);
 	if (r == 0)
 		r = wait_for_answer(&a);
-	(void)snprintf(sentence, size, "%s", a.sentence);
+	if (r < 0)
+		(void)snprintf(sentence, size,
+			"the server's port mapper does not answer on port %d of %s: %s", PMAP_PORT, server,
+			a.sentence);
+	if (r == 0 && (a.port == 0 || a.port > 65535))
+		r = -ENOENT;
+	if (r == 0)
+		*ret = a.port;
+	asking_done(&a);
+	return r;
+}
+
+static int find_mountd(const struct nfs3_mount_options *o, uint64_t until, unsigned *ret, char *sentence,
+	size_t size)
+{
+	int r = 0;
+
+	*ret = o->mount_port;
+	if (*ret == 0)
+		r = query_port(o->server, MOUNT_PROGRAM, MOUNT_V3, until, ret, sentence, size);
+	if (r != -ENOENT)
+		return r;
+	(void)snprintf(sentence, size,
+		"the port mapper of %s knows no mount daemon (MOUNT version 3 over TCP)", o->server);
+	return -ECONNREFUSED;
+}
+
+int nfs3_mount(
+	const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence, size_t size)
+{
+	uint64_t until = now_ms() + options->timeout_ms;
+	struct asking a;
+	unsigned port;
+	int r = find_mountd(options, until, &port, sentence, size);
+
+	if (r < 0)
+		return r;
+	r = asking_init(&a, until);
+	if (r < 0)
+		return r;
+	a.export = ret;
+	r = connect_to(&a, options->server, port, MOUNT_PROGRAM, MOUNT_V3);
+	if (r == 0)
+		r = SEND_MOUNT(mnt, a.rpc, mnt_answered, (char *)options->export_path, &a);
+	else
+		(void)snprintf(sentence, size, "the mount daemon does not answer on port %u of %s: %s", port,
+			options->server, a.sentence);
+	if (r == 0) {
+		r = wait_for_answer(&a);
+		(void)snprintf(sentence, size, "%s (mountd at %s)", a.sentence, options->server);
+	}
 	asking_done(&a);
 	return r;
 }
 
 void nfs3_unmount(const struct nfs3_mount_options *options)
 {
+	uint64_t until = now_ms() + options->timeout_ms;
+	char sentence[256];
 	struct asking a;
+	unsigned port;
 
-	if (asking_init(&a, options->timeout_ms) < 0)
+	if (find_mountd(options, until, &port, sentence, sizeof(sentence)) < 0 || asking_init(&a, until) < 0)
 		return;
-	if (connect_to_mountd(&a, options) == 0 &&
+	if (connect_to(&a, options->server, port, MOUNT_PROGRAM, MOUNT_V3) == 0 &&
 		SEND_MOUNT(umnt, a.rpc, umnt_answered, (char *)options->export_path, &a) == 0)
 		(void)wait_for_answer(&a);
 	asking_done(&a);
@@ -227,23 +300,8 @@ void nfs3_unmount(const struct nfs3_mount_options *options)
 
 int nfs3_query_port(const char *server, unsigned timeout_ms, unsigned *ret)
 {
-	struct asking a;
-	int r = asking_init(&a, timeout_ms);
+	char sentence[256];
 
-	if (r < 0)
-		return r;
-	r = rpc_connect_port_async(a.rpc, server, PMAP_PORT, PMAP_PROGRAM, PMAP_V2, connect_answered, &a);
-	if (r == 0)
-		r = wait_for_answer(&a);
-	a.answered = false;
-	if (r == 0)
-		r = SEND_GETPORT(a.rpc, NFS_PROGRAM, NFS_V3, 6 /* TCP */, port_answered, &a);
-	if (r == 0)
-		r = wait_for_answer(&a);
-	if (r == 0 && (a.port == 0 || a.port > 65535))
-		r = -ENOENT;
-	if (r == 0)
-		*ret = a.port;
-	asking_done(&a);
-	return r;
+	return query_port(server, NFS_PROGRAM, NFS_V3, now_ms() + timeout_ms, ret, sentence,
+		sizeof(sentence));
 }

@@ -6,10 +6,13 @@
  *
  * Ownership: the caller owns a struct nfs_call and everything it points to and keeps both until
  * done() runs, exactly once, on the transport's own loop thread. done() must not block. Results
- * that are pointers (data, target, entries) are valid until done() returns.
+ * that are pointers (data, target, entries, ACLs) are valid until done() returns. Whatever the server
+ * answers to a call that is done is dropped.
  *
- * Errors: call->error is 0 or a negative errno. A transport waits for a server that is away and
- * never reports that as an error; -ENOTCONN means that the transport is being taken down.
+ * Errors: call->error is 0 or a negative errno. A transport waits for a server that is away, unless
+ * the mount is soft (-EIO, or -ETIMEDOUT with softerr), the call has limited its patience
+ * (-ETIMEDOUT), or the caller has given up (-EINTR). What was sent by then may have been done by
+ * the server all the same. -ENOTCONN means that the transport is being taken down.
  */
 #pragma once
 
@@ -49,6 +52,14 @@ struct nfs_attr {
 	struct timespec atime, mtime, ctime;
 };
 
+/* wcc_data, RFC 1813 2.6: a directory right before and right after something was done in it. */
+struct nfs_wcc {
+	bool has_before, has_after;
+	uint64_t size_before;
+	struct timespec mtime_before, ctime_before;
+	struct nfs_attr after;
+};
+
 enum nfs_proc {
 	NFS_NULL,
 	NFS_GETATTR,
@@ -72,6 +83,9 @@ enum nfs_proc {
 	NFS_FSINFO,
 	NFS_PATHCONF,
 	NFS_COMMIT,
+	/* NFSACL, program 100227 version 3, on the same connection. */
+	NFS_GETACL,
+	NFS_SETACL,
 	NFS_PROC_COUNT,
 };
 
@@ -121,10 +135,57 @@ struct nfs_verf {
 	uint8_t data[8];
 };
 
+/* What GETACL asks for and SETACL sets; NFS_ACL and its like in fs/nfs_common/nfsacl.c's header. */
+enum nfs_acl_mask {
+	NFS_ACL_ACCESS = 0x01,
+	NFS_ACL_ACCESS_COUNT = 0x02,
+	NFS_ACL_DEFAULT = 0x04,
+	NFS_ACL_DEFAULT_COUNT = 0x08,
+};
+
+#define NFS_ACL_MAX 1024         /* entries of one ACL that a server may answer (NFS_ACL_MAX_ENTRIES) */
+#define NFS_ACL_SETTABLE 300     /* entries of both ACLs that one SETACL has room for in libnfs */
+#define NFS_ACE_DEFAULT 0x1000U  /* in the tag of each entry of a default ACL */
+
+/* An entry as it is on the wire; fuse/posix_acl.h knows what the tags mean. */
+struct nfs_ace {
+	uint32_t tag, id, perm;
+};
+
+/*
+ * An access ACL and a default one; of the latter a count of 0 says that there is none. A file without
+ * an access ACL has four entries, made of its mode, the third a mask like its group's. A count of 4
+ * alone does not tell such a file from one whose mask is another.
+ */
+struct nfs_acls {
+	uint32_t mask; /* enum nfs_acl_mask: which of them these are */
+	uint32_t access_count, default_count;
+	const struct nfs_ace *access, *dflt; /* GETACL: NULL where only the count was asked for */
+};
+
+/*
+ * The transport's own part of a call, from submit to done. A call that is sent again is the same
+ * bytes, xid included: by them the server's reply cache knows it again.
+ */
+struct nfs_wire {
+	struct connection *connection; /* NULL until it has one; then it stays there */
+	struct list tickets; /* struct nfs3_ticket.node: one each time it was sent on this connection */
+	uint32_t xid;
+	uint64_t since;      /* ms: when it was submitted, or was told to come back later */
+	uint64_t due;        /* ms: when it is sent again for want of an answer, or after JUKEBOX */
+	unsigned timeout_ms; /* from one such time to the next */
+	bool overdue;        /* it was said once that it takes too long */
+};
+
 struct nfs_call {
 	struct list node;      /* the transport's, from submit to done */
-	uint64_t not_before;   /* the transport's: ms, a retry after JUKEBOX */
-	bool resent;           /* the transport's: an earlier connection may have executed it */
+	struct nfs_wire wire;  /* the transport's */
+	unsigned patience_ms;  /* 0: as the mount says, for ever when it is hard */
+	/*
+	 * Asked on the loop thread, about once a second while the call waits, if it takes so long:
+	 * whether nobody wants the answer any more. NULL: it is wanted.
+	 */
+	bool (*given_up)(struct nfs_call *call);
 	enum nfs_proc proc;
 	struct nfs_cred cred;
 	struct nfs_fh fh;      /* the object, or the directory that name is in */
@@ -147,6 +208,7 @@ struct nfs_call {
 			struct nfs_verf verf;
 			uint32_t count; /* bytes of reply wanted */
 		} dir;
+		struct nfs_acls acl; /* SETACL; GETACL: the mask alone */
 	} args;
 	enum nfs_create_how how; /* CREATE */
 	struct nfs_verf create_verf;
@@ -155,6 +217,8 @@ struct nfs_call {
 	int error;
 	bool has_attr;
 	struct nfs_attr attr; /* of the object: of the new one for LOOKUP, CREATE... */
+	/* Of the directories fh and fh2, also with an error; without the state before: LOOKUP, READDIR. */
+	struct nfs_wcc dir, dir2;
 	struct nfs_fh new_fh; /* LOOKUP, CREATE, MKDIR, SYMLINK, MKNOD; len 0 when not sent */
 	union {
 		uint32_t access;
@@ -182,17 +246,29 @@ struct nfs_call {
 		struct {
 			uint32_t linkmax, name_max;
 		} pathconf;
+		struct nfs_acls acl; /* GETACL: with the mask that was asked for, at least */
 	} res;
 
 	void (*done)(struct nfs_call *call);
 };
 
-/* Counters that any thread may read at any time. */
-struct transport_stats {
+#define TRANSPORT_CONNECTIONS_MAX 16
+
+struct connection_stats {
 	bool connected;
+	unsigned port;     /* ours, 0 before the first time */
+	uint64_t answered; /* calls */
+};
+
+/* What any thread may ask at any time. */
+struct transport_stats {
+	bool connected; /* one connection at least */
 	uint64_t calls[NFS_PROC_COUNT]; /* answered */
 	uint64_t reconnects;
 	struct sockaddr_storage peer; /* family 0 before the first connection */
+	int last_error; /* why the server could not be reached the last time; 0: it always was */
+	unsigned nconnections;
+	struct connection_stats connections[TRANSPORT_CONNECTIONS_MAX];
 };
 
 struct transport;
@@ -243,7 +319,7 @@ static inline struct transport *transport_free(struct transport *t)
  */
 int transport_call(struct transport *t, struct nfs_call *call);
 
-/* The name of a procedure as RFC 1813 spells it. */
+/* The name of a procedure as RFC 1813, or NFSACL's protocol, spells it. */
 const char *nfs_proc_name(enum nfs_proc proc);
 
 static inline bool nfs_fh_equal(const struct nfs_fh *a, const struct nfs_fh *b)

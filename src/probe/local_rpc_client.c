@@ -1,39 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "probe/local_rpc_client.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "localiofs/local_rpc.h"
 #include "probe/oncrpc.h"
-
-#define RESERVED_FIRST 665 /* below 1024; where the kernel's client looks too (RPC_DEF_MIN_RESVPORT) */
-#define RESERVED_LAST  1023
-
-static void set_port(struct sockaddr_storage *address, unsigned port)
-{
-	if (address->ss_family == AF_INET6)
-		((struct sockaddr_in6 *)address)->sin6_port = htons((uint16_t)port);
-	else
-		((struct sockaddr_in *)address)->sin_port = htons((uint16_t)port);
-}
-
-/* Best effort: an export with "secure" refuses what comes from another port. */
-static void bind_reserved(int fd, sa_family_t family)
-{
-	unsigned start = 0;
-
-	(void)getrandom(&start, sizeof(start), GRND_NONBLOCK);
-	for (unsigned i = 0; i <= RESERVED_LAST - RESERVED_FIRST; i++) {
-		struct sockaddr_storage any = {.ss_family = family};
-
-		set_port(&any, RESERVED_FIRST + (start + i) % (RESERVED_LAST - RESERVED_FIRST + 1));
-		if (bind(fd, (struct sockaddr *)&any, sizeof(any)) == 0 || errno != EADDRINUSE)
-			return;
-	}
-}
+#include "tcp.h"
 
 /* 1 when the socket is ready, 0 at the deadline or when stopped. */
 static int wait_ready(const struct local_rpc_question *q, int fd, short events, uint64_t until)
@@ -95,26 +69,24 @@ enum reason local_rpc_ask(const struct local_rpc_question *q)
 		.args_length = sizeof(q->uuid)};
 	uint8_t record[ONCRPC_MAX_RECORD];
 	uint64_t until = now_ms() + q->timeout_ms;
-	socklen_t len = sizeof(int);
+	unsigned source = 0;
 	ssize_t size;
-	int error = 0;
+	int r;
 
 	(void)getrandom(&call.xid, sizeof(call.xid), GRND_NONBLOCK);
 	size = oncrpc_encode_call(&call, record, sizeof(record));
 	if (size < 0)
 		return REASON_PROBE_DENIED;
-	set_port(&server, q->port);
-	fd = socket(server.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return REASON_PROBE_REFUSED;
-	if (q->reserved_port)
-		bind_reserved(fd, server.ss_family);
-	if (connect(fd, (struct sockaddr *)&server, sizeof(server)) < 0 && errno != EINPROGRESS)
-		return connect_reason(errno);
+	address_set_port(&server, q->port);
+	r = tcp_open(&server, q->reserved_port, &source);
+	if (r < 0)
+		return connect_reason(-r);
+	fd = r;
 	if (wait_ready(q, fd, POLLOUT, until) == 0)
 		return REASON_PROBE_TIMEOUT;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error != 0)
-		return connect_reason(error);
+	r = tcp_opened(fd);
+	if (r < 0)
+		return connect_reason(-r);
 	/* A fresh connection takes a message this small at once. */
 	if (send(fd, record, (size_t)size, MSG_NOSIGNAL) != size)
 		return REASON_PROBE_REFUSED;

@@ -19,7 +19,7 @@
 #define BACKOFF_MIN_MS 200
 #define STEP_TIMEOUT_MS 5000  /* one broker exchange, or the question */
 #define MATCH_TIMEOUT_MS 1000 /* from the answered question to MATCHED */
-#define ROOT_ATTEMPTS 3       /* the root directory may change while it is compared */
+#define QUICK_ATTEMPTS 3      /* when what stands in the way passes by itself, and soon */
 
 struct probe {
 	struct probe_options options;
@@ -265,20 +265,22 @@ static bool same_state(const struct broker_attr *a, const struct broker_attr *b)
 }
 
 /* Same host is not yet same export: both must see the same file behind the root handle. */
-static int hello(struct probe *p, struct attempt *a, bool *ret_changed)
+static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 {
 	struct broker_hello body = {.version = BROKER_VERSION, .root = p->root};
 	struct broker_attr before, after;
 	struct exchange x;
 	int r;
 
-	*ret_changed = false;
+	*ret_again = false;
 	r = p->options.root_attr(p->options.arg, &before);
 	if (r < 0)
 		return give_up(a, REASON_NFS_DOWN, "the NFS server does not say what the root is: %s", strerror(-r));
 	r = exchange(p, &x, BROKER_HELLO, &body, sizeof(body), p->fuse_fd);
 	if (r < 0)
 		return give_up(a, REASON_BAD_BROKER, "the sidecar did not answer HELLO: %s", strerror(-r));
+	/* HELLO may be there before the kernel has read our answer to INIT: no mount's descriptor yet. */
+	*ret_again = x.body.hello.reason == REASON_BAD_DESCRIPTOR;
 	if (x.body.hello.error < 0)
 		return give_up(a, (enum reason)x.body.hello.reason, "%s", reason_text(x.body.hello.reason));
 	r = p->options.root_attr(p->options.arg, &after);
@@ -290,7 +292,7 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_changed)
 			reason_text(REASON_WRONG_EXPORT), x.body.hello.root.fileid,
 			x.body.hello.root.mode & S_IFMT, after.fileid, after.mode & S_IFMT);
 	if (!same_state(&x.body.hello.root, &before) && !same_state(&x.body.hello.root, &after)) {
-		*ret_changed = true;
+		*ret_again = true;
 		return give_up(a, REASON_WRONG_EXPORT,
 			"the export's root has another size or change time in the NFS server than in the sidecar");
 	}
@@ -301,14 +303,14 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_changed)
 }
 
 /* From nothing to a session that is ready for grants, or why not. */
-static int attempt_once(struct probe *p, struct attempt *a, bool *ret_changed)
+static int attempt_once(struct probe *p, struct attempt *a, bool *ret_again)
 {
 	_cleanup_close_ int registry = -1;
 	struct nonce nonce = NONCE_NONE;
 	int r;
 
 	p->ended = false;
-	*ret_changed = false;
+	*ret_again = false;
 	registry = registry_open(p->registry, &a->fault);
 	if (registry < 0)
 		return registry;
@@ -324,7 +326,7 @@ static int attempt_once(struct probe *p, struct attempt *a, bool *ret_changed)
 	nonce_drop(&nonce);
 	if (r < 0)
 		return r;
-	return hello(p, a, ret_changed);
+	return hello(p, a, ret_again);
 }
 
 static void drop_broker(struct probe *p)
@@ -340,7 +342,7 @@ static int attempt(struct probe *p, struct attempt *a)
 	bool changed = false;
 	int r = -ECANCELED;
 
-	for (unsigned i = 0; i < ROOT_ATTEMPTS && !p->stopping; i++) {
+	for (unsigned i = 0; i < QUICK_ATTEMPTS && !p->stopping; i++) {
 		r = attempt_once(p, a, &changed);
 		if (r == 0)
 			break;

@@ -144,7 +144,7 @@ int registry_open_nonces(int registry, struct registry_fault *fault)
 	return steal_fd(&fd);
 }
 
-/* Makes one directory of ours; one that is there already stays as it is and is judged later. */
+/* 1 when it made one directory of ours; one that is there already stays as it is and is judged later. */
 static int make_directory(int parent, const char *name, mode_t mode)
 {
 	_cleanup_close_ int fd = -1;
@@ -154,18 +154,18 @@ static int make_directory(int parent, const char *name, mode_t mode)
 	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fchmod(fd, mode) < 0) /* not the umask's business */
 		return -errno;
-	return 0;
+	return 1;
 }
 
 int registry_make(const char *path, struct registry_fault *fault)
 {
 	_cleanup_close_ int fd = -1;
 	struct stat st;
-	int r;
+	int r, made = make_directory(AT_FDCWD, path, REGISTRY_MODE);
 
-	r = make_directory(AT_FDCWD, path, REGISTRY_MODE);
-	if (r < 0)
-		return fail(fault, r, REASON_BAD_REGISTRY, "%s: cannot be made: %s", path, strerror(-r));
+	if (made < 0)
+		return fail(fault, made, REASON_BAD_REGISTRY, "%s: cannot be made: %s", path,
+			strerror(-made));
 	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/* Nothing is made inside a directory of somebody else's. */
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == registry_root_uid() &&
@@ -175,7 +175,12 @@ int registry_make(const char *path, struct registry_fault *fault)
 			return fail(fault, r, REASON_BAD_REGISTRY,
 				"%s/" NONCE_DIR_NAME ": cannot be made: %s", path, strerror(-r));
 	}
-	return registry_open(path, fault);
+	r = registry_open(path, fault);
+	if (r < 0 && made > 0) { /* made in the wrong place: nothing of it stays */
+		(void)unlinkat(fd, NONCE_DIR_NAME, AT_REMOVEDIR);
+		(void)rmdir(path);
+	}
+	return r;
 }
 
 void registry_socket_address(int registry, struct sockaddr_un *ret)

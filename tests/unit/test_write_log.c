@@ -51,8 +51,8 @@ static struct nfs_call *next_call(struct server *s, enum nfs_proc proc)
 	return call;
 }
 
-/* One acknowledged UNSTABLE write of "data" at an offset, answered with a verifier. */
-static void keep_write(struct write_log *log, uint64_t offset, uint8_t verf)
+/* A write of "data" at an offset that is on its way to the server, and its answer. */
+static struct data_write *send_write(struct write_log *log, struct server *s, uint64_t offset)
 {
 	struct data_write *w = data_write_new(4);
 
@@ -61,9 +61,30 @@ static void keep_write(struct write_log *log, uint64_t offset, uint8_t verf)
 	w->call.proc = NFS_WRITE;
 	w->call.args.io.offset = offset;
 	w->call.args.io.count = 4;
-	memset(w->verf.data, verf, sizeof(w->verf.data));
 	write_log_started(log);
-	assert_false(write_log_answered(log, w, true));
+	write_log_send(log, &s->transport, w);
+	return w;
+}
+
+static void answer_write(
+	struct write_log *log, struct data_write *w, enum write_result result, uint8_t verf)
+{
+	list_remove(&w->call.node);
+	memset(w->verf.data, verf, sizeof(w->verf.data));
+	assert_false(write_log_answered(log, w, result));
+}
+
+/* One acknowledged UNSTABLE write. */
+static void keep_write(struct write_log *log, struct server *s, uint64_t offset, uint8_t verf)
+{
+	answer_write(log, send_write(log, s, offset), WRITE_UNSTABLE, verf);
+}
+
+static void answer_resend(struct nfs_call *call)
+{
+	call->error = 0;
+	call->res.io.count = call->args.io.count;
+	call->done(call);
 }
 
 static void answer_commit(struct nfs_call *call, int error, uint8_t verf)
@@ -104,7 +125,7 @@ static void a_write_on_the_wire_makes_the_log_dirty(void **state)
 	write_log_init(&log);
 	write_log_started(&log);
 	assert_true(write_log_dirty(&log));
-	(void)write_log_answered(&log, w, false);
+	(void)write_log_answered(&log, w, WRITE_FAILED);
 	assert_false(write_log_dirty(&log));
 	write_log_done(&log);
 }
@@ -117,8 +138,8 @@ static void the_same_verifier_ends_the_commit(void **state)
 
 	server_init(&s);
 	write_log_init(&log);
-	keep_write(&log, 0, 1);
-	keep_write(&log, 4, 1);
+	keep_write(&log, &s, 0, 1);
+	keep_write(&log, &s, 4, 1);
 	start(&log, &s, &w);
 	assert_int_equal(w.calls, 0);
 	answer_commit(next_call(&s, NFS_COMMIT), 0, 1);
@@ -126,6 +147,49 @@ static void the_same_verifier_ends_the_commit(void **state)
 	assert_int_equal(w.error, 0);
 	assert_true(list_empty(&s.calls));
 	assert_false(write_log_dirty(&log));
+	write_log_done(&log);
+}
+
+static struct waiter *killed;
+
+static bool is_killed(void *arg)
+{
+	return arg == killed;
+}
+
+/* Before the COMMIT is answered, and while data is sent again: waiters of this commit and of the next. */
+static void who_was_killed_waits_no_longer_and_the_commit_goes_on(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w[3];
+	struct nfs_call *call;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, &s, 0, 1);
+	for (int n = 0; n < 3; n++) {
+		start(&log, &s, &w[n]);
+		w[n].wait.patience = (struct patience){.given_up = is_killed, .arg = &w[n]};
+	}
+	call = next_call(&s, NFS_COMMIT);
+	killed = NULL;
+	assert_false(call->given_up(call));
+	killed = &w[1]; /* waits for the next commit */
+	assert_false(call->given_up(call));
+	assert_int_equal(w[1].calls, 1);
+	assert_int_equal(w[1].error, -EINTR);
+	answer_commit(call, 0, 2);
+	call = next_call(&s, NFS_WRITE);
+	killed = &w[0]; /* waits for this one */
+	assert_false(call->given_up(call));
+	assert_int_equal(w[0].calls, 1);
+	assert_int_equal(w[0].error, -EINTR);
+	answer_resend(call);
+	assert_true(list_empty(&s.calls)); /* nothing is left for the next */
+	assert_int_equal(w[2].calls, 1);
+	assert_int_equal(w[2].error, 0);
+	assert_int_equal(w[0].calls + w[1].calls, 2);
 	write_log_done(&log);
 }
 
@@ -138,8 +202,8 @@ static void another_verifier_sends_the_data_again_as_file_sync(void **state)
 
 	server_init(&s);
 	write_log_init(&log);
-	keep_write(&log, 0, 1);
-	keep_write(&log, 100, 2);
+	keep_write(&log, &s, 0, 1);
+	keep_write(&log, &s, 100, 2);
 	start(&log, &s, &w);
 	answer_commit(next_call(&s, NFS_COMMIT), 0, 2);
 	call = next_call(&s, NFS_WRITE);
@@ -148,11 +212,72 @@ static void another_verifier_sends_the_data_again_as_file_sync(void **state)
 	assert_memory_equal(call->args.io.data, "data", 4);
 	assert_true(list_empty(&s.calls));
 	assert_int_equal(w.calls, 0);
-	call->error = 0;
-	call->res.io.count = 4;
-	call->done(call);
+	answer_resend(call);
 	assert_int_equal(w.calls, 1);
 	assert_int_equal(w.error, 0);
+	write_log_done(&log);
+}
+
+/* Overlapping data: the older was lost, the newer was not; alone, the older would cover it. */
+static void newer_data_is_sent_behind_older_data(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w;
+	static const uint64_t offsets[] = {0, 2, 3};
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, &s, 0, 1);
+	keep_write(&log, &s, 2, 2);
+	answer_write(&log, send_write(&log, &s, 100), WRITE_STABLE, 2);
+	answer_write(&log, send_write(&log, &s, 3), WRITE_STABLE, 2);
+	start(&log, &s, &w);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 2);
+	for (size_t n = 0; n < ARRAY_SIZE(offsets); n++) {
+		struct nfs_call *call = next_call(&s, NFS_WRITE);
+
+		assert_int_equal(call->args.io.offset, offsets[n]);
+		assert_true(list_empty(&s.calls));
+		answer_resend(call);
+	}
+	assert_int_equal(w.calls, 1);
+	assert_int_equal(w.error, 0);
+	assert_true(list_empty(&s.calls));
+	assert_false(write_log_dirty(&log));
+	write_log_done(&log);
+}
+
+static void nothing_else_is_written_while_data_is_sent_again(void **state)
+{
+	struct write_log log = {0};
+	struct server s;
+	struct waiter w;
+	struct data_write *before, *after;
+	struct nfs_call *call;
+
+	server_init(&s);
+	write_log_init(&log);
+	keep_write(&log, &s, 0, 1);
+	start(&log, &s, &w);
+	call = next_call(&s, NFS_COMMIT);
+	keep_write(&log, &s, 1, 2); /* while the commit runs */
+	before = send_write(&log, &s, 2);
+	answer_commit(call, 0, 2);
+	after = send_write(&log, &s, 3);
+	assert_ptr_equal(next_call(&s, NFS_WRITE), &before->call);
+	assert_true(list_empty(&s.calls)); /* neither data nor what came after it */
+	answer_write(&log, before, WRITE_UNSTABLE, 2);
+	for (uint64_t offset = 0; offset < 3; offset++) {
+		call = next_call(&s, NFS_WRITE);
+		assert_int_equal(call->args.io.offset, offset);
+		assert_true(list_empty(&s.calls));
+		answer_resend(call);
+	}
+	assert_int_equal(w.calls, 1);
+	assert_ptr_equal(next_call(&s, NFS_WRITE), &after->call);
+	answer_write(&log, after, WRITE_STABLE, 2);
+	assert_false(write_log_dirty(&log));
 	write_log_done(&log);
 }
 
@@ -165,7 +290,7 @@ static void a_failed_resend_is_told(void **state)
 
 	server_init(&s);
 	write_log_init(&log);
-	keep_write(&log, 0, 1);
+	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &w);
 	answer_commit(next_call(&s, NFS_COMMIT), 0, 2);
 	call = next_call(&s, NFS_WRITE);
@@ -184,7 +309,7 @@ static void a_failed_commit_is_told(void **state)
 
 	server_init(&s);
 	write_log_init(&log);
-	keep_write(&log, 0, 1);
+	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &w);
 	answer_commit(next_call(&s, NFS_COMMIT), -EIO, 0);
 	assert_int_equal(w.error, -EIO);
@@ -200,9 +325,9 @@ static void who_comes_during_a_commit_waits_for_the_next(void **state)
 
 	server_init(&s);
 	write_log_init(&log);
-	keep_write(&log, 0, 1);
+	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &first);
-	keep_write(&log, 4, 1);
+	keep_write(&log, &s, 4, 1);
 	start(&log, &s, &second);
 	answer_commit(next_call(&s, NFS_COMMIT), 0, 1);
 	assert_int_equal(first.calls, 1);
@@ -222,7 +347,7 @@ static void who_comes_during_a_failing_commit_is_told_too(void **state)
 
 	server_init(&s);
 	write_log_init(&log);
-	keep_write(&log, 0, 1);
+	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &first);
 	start(&log, &s, &second);
 	answer_commit(next_call(&s, NFS_COMMIT), -EIO, 0);
@@ -238,7 +363,10 @@ int main(void)
 		cmocka_unit_test(nothing_kept_needs_no_commit),
 		cmocka_unit_test(a_write_on_the_wire_makes_the_log_dirty),
 		cmocka_unit_test(the_same_verifier_ends_the_commit),
+		cmocka_unit_test(who_was_killed_waits_no_longer_and_the_commit_goes_on),
 		cmocka_unit_test(another_verifier_sends_the_data_again_as_file_sync),
+		cmocka_unit_test(newer_data_is_sent_behind_older_data),
+		cmocka_unit_test(nothing_else_is_written_while_data_is_sent_again),
 		cmocka_unit_test(a_failed_resend_is_told),
 		cmocka_unit_test(a_failed_commit_is_told),
 		cmocka_unit_test(who_comes_during_a_commit_waits_for_the_next),

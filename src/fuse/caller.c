@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/caller.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PF_EXITING 0x4 /* include/linux/sched.h */
+
+/* A mask of /proc/PID/status: hexadecimal, the lowest bit is signal 1. */
+static bool has_sigkill(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+
+	return line && (strtoull(line + strlen(name), NULL, 16) & (1ULL << (SIGKILL - 1)));
+}
+
+static int read_proc(pid_t pid, const char *file, char *buf, size_t size)
+{
+	char path[64];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	n = read_small_file(path, buf, size);
+	return n < 0 ? (int)n : 0;
+}
+
+/* The ninth field of /proc/PID/stat; the second may have spaces and parentheses in it. */
+static bool is_exiting(const char *stat)
+{
+	const char *p = strrchr(stat, ')');
+	unsigned long flags = 0;
+
+	return p && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && (flags & PF_EXITING);
+}
+
+enum caller_state caller_state(pid_t pid)
+{
+	char text[4096];
+
+	if (pid <= 0 || read_proc(pid, "stat", text, sizeof(text)) < 0)
+		return CALLER_UNKNOWN;
+	if (is_exiting(text))
+		return CALLER_EXITING;
+	if (read_proc(pid, "status", text, sizeof(text)) < 0)
+		return CALLER_UNKNOWN;
+	/* The thread's own, then those of its process. */
+	if (has_sigkill(text, "\nSigPnd:") || has_sigkill(text, "\nShdPnd:"))
+		return CALLER_KILLED;
+	return CALLER_WAITS;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whether the thread that made a FUSE request still wants its answer.
+ *
+ * The kernel waits for a request that the daemon has read until it is answered, SIGKILL or not
+ * (fs/fuse/dev.c request_wait_answer); it tells of the first signal by FUSE_INTERRUPT, whatever that
+ * signal is, and of no later one. So /proc must be asked, and now and then again. Any thread.
+ */
+#pragma once
+
+#include "util.h"
+
+enum caller_state {
+	CALLER_WAITS,
+	CALLER_KILLED,  /* SIGKILL is pending, as for every signal that ends a process (fatal_signal_pending) */
+	CALLER_EXITING, /* closes its files: no signal comes through any more (PF_EXITING) */
+	CALLER_UNKNOWN, /* its /proc cannot be seen from here, as of another pid namespace */
+};
+
+/* pid is a thread's, as FUSE has it; 0 is one that is not known. */
+enum caller_state caller_state(pid_t pid);

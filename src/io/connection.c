@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "io/connection.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include <nfsc/libnfs.h>
+#include <nfsc/libnfs-raw.h>
+#include <nfsc/libnfs-raw-nfs.h>
+
+#include "io/nfs3_codec.h"
+#include "log.h"
+#include "tcp.h"
+
+#define BACKOFF_MIN_MS        20
+#define BACKOFF_MAX_MS        15000 /* while nobody answers */
+#define BACKOFF_MAX_PROVEN_MS 1000  /* while calls are answered, and the connection breaks all the same */
+#define STEADY_MS             5000  /* a connection that lived that long was a good one */
+#define CONNECT_TIMEOUT_MS    10000
+#define NULL_TIMEOUT_MS       10000
+#define RESEND_TIMEOUT_MS     5000
+
+static struct nfs_call *from_node(struct list *node)
+{
+	return CONTAINER_OF(node, struct nfs_call, node);
+}
+
+void connection_init(struct connection *c, bool reserved, const struct connection_sink *sink)
+{
+	memset(c, 0, sizeof(*c));
+	c->sink = sink;
+	c->reserved = reserved;
+	c->fd = -1;
+	list_init(&c->in_flight);
+}
+
+int connection_open(struct connection *c, const struct sockaddr_storage *to)
+{
+	int fd = tcp_open(to, c->reserved, &c->port);
+
+	if (fd < 0)
+		return fd;
+	tcp_notice_dead_peer(fd);
+	c->fd = fd;
+	c->state = CONNECTION_CONNECTING;
+	c->deadline = now_ms() + CONNECT_TIMEOUT_MS;
+	c->proven = c->stuck = false;
+	c->null_error = 0;
+	return 0;
+}
+
+int connection_poll(const struct connection *c, short *ret_events)
+{
+	*ret_events = c->state == CONNECTION_CONNECTING ? POLLOUT
+		      : c->rpc				? (short)rpc_which_events(c->rpc)
+							: 0;
+	return c->rpc ? rpc_get_fd(c->rpc) : c->fd;
+}
+
+/* libnfs will not call back with it any more. */
+static void free_ticket(struct nfs3_ticket *ticket)
+{
+	list_remove(&ticket->node);
+	free(ticket->buffer);
+	free(ticket);
+}
+
+void connection_take(struct connection *c, struct nfs_call *call)
+{
+	LIST_FOREACH(pos, &call->wire.tickets)
+	{
+		list_remove(pos);
+		CONTAINER_OF(pos, struct nfs3_ticket, node)->call = NULL;
+	}
+	list_remove(&call->node);
+	call->wire.connection = NULL;
+	c->count--;
+}
+
+static void call_answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+{
+	struct nfs3_ticket *ticket = private_data;
+	struct nfs_call *call = ticket->call;
+	struct connection *c = ticket->connection;
+	bool answered = status == RPC_STATUS_SUCCESS && data;
+	int error = 0;
+
+	c->heard = now_ms();
+	if (!answered && status == RPC_STATUS_ERROR && data)
+		error = nfs3_denial(data);
+	if (error < 0 && call)
+		log_debug("%s: %s", nfs_proc_name(call->proc), (const char *)data);
+	/* The connection breaks: the call keeps waiting. Or nobody waits for this answer any more. */
+	if (call && (answered || error < 0)) {
+		c->proven = true;
+		c->answered++;
+		connection_take(c, call);
+		c->sink->answered(c->sink->arg, call, error, data, ticket->buffer);
+	}
+	free_ticket(ticket);
+}
+
+static int send_ticket(struct connection *c, struct nfs_call *call)
+{
+	struct nfs3_ticket *ticket = calloc(1, sizeof(*ticket));
+	int r;
+
+	if (!ticket)
+		return -ENOMEM;
+	ticket->call = call;
+	ticket->connection = c;
+	list_append(&call->wire.tickets, &ticket->node);
+	r = nfs3_encode(c->rpc, ticket, call_answered);
+	if (r < 0)
+		free_ticket(ticket);
+	else
+		call->wire.due = now_ms() + call->wire.timeout_ms;
+	return r;
+}
+
+int connection_send(struct connection *c, struct nfs_call *call)
+{
+	int r = send_ticket(c, call);
+
+	if (r < 0)
+		return r;
+	call->wire.connection = c;
+	list_append(&c->in_flight, &call->node);
+	c->count++;
+	return 0;
+}
+
+void connection_send_again(struct connection *c, struct nfs_call *call)
+{
+	/* Without memory it is tried again the next time. */
+	if (c->state == CONNECTION_UP && !(rpc_which_events(c->rpc) & POLLOUT))
+		(void)send_ticket(c, call);
+}
+
+/* The connection is up: what an earlier one lost comes first, before anything new. */
+static void come_up(struct connection *c)
+{
+	c->state = CONNECTION_UP;
+	c->up_since = c->heard = now_ms();
+	LIST_FOREACH(pos, &c->in_flight)
+	{
+		struct nfs_call *call = from_node(pos);
+		int r;
+
+		/* A server that is still busy with the first copy may drop this one. */
+		call->wire.timeout_ms = MIN(call->wire.timeout_ms, RESEND_TIMEOUT_MS);
+		r = send_ticket(c, call);
+		if (r < 0) {
+			connection_take(c, call);
+			c->sink->answered(c->sink->arg, call, r, NULL, NULL);
+		}
+	}
+	c->sink->up(c->sink->arg, c);
+}
+
+static void null_answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+{
+	struct connection *c = private_data;
+
+	if (c->state != CONNECTION_ASKING)
+		return; /* the context goes down */
+	if (status == RPC_STATUS_ERROR && data)
+		c->null_error = nfs3_denial(data);
+	/* A credential that NULL should not need: that was an answer all the same. */
+	if (status == RPC_STATUS_SUCCESS || c->null_error == -EACCES) {
+		c->null_error = 0;
+		come_up(c);
+	}
+}
+
+static int ask_null(struct connection *c, uint32_t xid)
+{
+	rpc_set_next_xid(c->rpc, xid);
+#ifdef LIBNFS_TASKS
+	return rpc_nfs3_null_task(c->rpc, null_answered, c) ? 0 : -ENOMEM;
+#else
+	return rpc_nfs3_null_async(c->rpc, null_answered, c) == 0 ? 0 : -ENOMEM;
+#endif
+}
+
+/* The socket is connected: from here on it is libnfs's. */
+static int hand_over(struct connection *c, uint32_t null_xid)
+{
+	int r = tcp_opened(c->fd);
+
+	if (r < 0)
+		return r;
+	c->nfs = nfs_init_context();
+	if (!c->nfs)
+		return -ENOMEM;
+	c->rpc = nfs_get_rpc_context(c->nfs);
+	nfs_set_autoreconnect(c->nfs, 0);
+	rpc_set_fd(c->rpc, steal_fd(&c->fd));
+	/* Finds the socket writable, and takes it for connected. */
+	if (rpc_service(c->rpc, POLLOUT) < 0)
+		return -ECONNRESET;
+	c->state = CONNECTION_ASKING;
+	c->deadline = now_ms() + NULL_TIMEOUT_MS;
+	r = ask_null(c, null_xid);
+	return r < 0 ? r : connection_flush(c);
+}
+
+int connection_flush(struct connection *c)
+{
+	if (!c->rpc || !(rpc_which_events(c->rpc) & POLLOUT))
+		return 0;
+	return rpc_service(c->rpc, POLLOUT) < 0 ? -ECONNRESET : 0;
+}
+
+/* The connection stands, and these are with nobody: libnfs gave them up for a reason it did not tell. */
+static void end_orphans(struct connection *c)
+{
+	LIST_FOREACH(pos, &c->in_flight)
+	{
+		struct nfs_call *call = from_node(pos);
+
+		if (!list_empty(&call->wire.tickets))
+			continue;
+		connection_take(c, call);
+		c->sink->answered(c->sink->arg, call, -EIO, NULL, NULL);
+	}
+}
+
+int connection_service(struct connection *c, int revents, uint32_t null_xid)
+{
+	if (c->state == CONNECTION_CONNECTING)
+		return hand_over(c, null_xid);
+	if (rpc_service(c->rpc, revents) < 0)
+		return c->null_error < 0 ? c->null_error : -ECONNRESET;
+	if (c->null_error < 0)
+		return c->null_error;
+	if (c->state == CONNECTION_UP)
+		end_orphans(c);
+	return 0;
+}
+
+void connection_close(struct connection *c)
+{
+	c->state = CONNECTION_DOWN;
+	if (c->rpc && rpc_get_fd(c->rpc) >= 0)
+		tcp_reset_on_close(rpc_get_fd(c->rpc));
+	c->rpc = NULL;
+	if (c->nfs)
+		nfs_destroy_context(STEAL_PTR(c->nfs)); /* calls back for all it has */
+	c->fd = close_fd(c->fd);
+}
+
+void connection_back_off(struct connection *c, uint64_t now)
+{
+	unsigned most = c->proven ? BACKOFF_MAX_PROVEN_MS : BACKOFF_MAX_MS;
+	uint32_t jitter = 0;
+
+	if (c->up_since > 0 && now - c->up_since >= STEADY_MS)
+		c->backoff_ms = 0;
+	c->up_since = 0;
+	c->backoff_ms = MIN(MAX(c->backoff_ms * 2, (unsigned)BACKOFF_MIN_MS), most);
+	(void)getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
+	c->retry_at = now + c->backoff_ms + jitter % (c->backoff_ms / 2 + 1);
+}

@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmocka_setup.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuse/fs.h"
+
+static struct fs fs;
+static struct mount_options options;
+static struct inode *dir, *file;
+static const struct nfs_cred alice = {.uid = 1, .gid = 1}, bob = {.uid = 1, .gid = 1, .ngroups = 1, .groups = {7}};
+
+static struct nfs_attr attributes(mode_t mode, uint64_t fileid, long version)
+{
+	return (struct nfs_attr){
+		.mode = mode, .fileid = fileid, .nlink = 1, .size = 10, .ctime = {.tv_sec = 5, .tv_nsec = version}};
+}
+
+static struct inode *make_inode(uint8_t n, mode_t mode)
+{
+	struct nfs_fh fh = {.len = 4, .data = {n}};
+	struct nfs_attr attr = attributes(mode, n, 1);
+	struct inode *i;
+
+	assert_int_equal(inode_table_get(fs.inodes, &fh, &attr, &i), 0);
+	return i;
+}
+
+static int setup(void **state)
+{
+	memset(&fs, 0, sizeof(fs));
+	options_init(&options);
+	fs.options = &options;
+	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0)
+		return -1;
+	dir = make_inode(1, S_IFDIR);
+	file = make_inode(2, S_IFREG);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)inode_unref(fs.inodes, dir);
+	(void)inode_unref(fs.inodes, file);
+	fs.inodes = inode_table_free(fs.inodes);
+	fs.names = cache_free(fs.names);
+	fs.rights = cache_free(fs.rights);
+	return 0;
+}
+
+static unsigned see(struct inode *i, long version)
+{
+	struct nfs_attr attr = attributes(i->type, i->fileid, version);
+
+	return known_attributes(&fs, i, &attr, attr_clock());
+}
+
+/* As LOOKUP's answer tells: the directory, the right to walk through it, the name, the file. */
+static void looked_up(const char *name, const struct nfs_cred *cred, long version)
+{
+	(void)see(dir, version);
+	known_rights(&fs, dir, cred, NFS_ACCESS_LOOKUP, attr_clock());
+	known_name(&fs, dir, name, &file->fh, attr_clock());
+	(void)see(file, 1);
+}
+
+static int look_up(const char *name, const struct nfs_cred *cred)
+{
+	struct nfs_attr attr;
+	struct inode *i = NULL;
+	double seconds;
+	int r = known_lookup(&fs, dir, name, cred, &i, &attr, &seconds);
+
+	if (r == 0) {
+		assert_ptr_equal(i, file);
+		assert_int_equal(attr.fileid, 2);
+		assert_true(seconds > 0);
+	}
+	(void)inode_unref(fs.inodes, i);
+	return r;
+}
+
+static struct nfs_wcc wcc(long before, long after)
+{
+	return (struct nfs_wcc){.has_before = true,
+		.has_after = true,
+		.size_before = 10,
+		.ctime_before = {.tv_sec = 5, .tv_nsec = before},
+		.after = attributes(S_IFDIR, 1, after)};
+}
+
+static bool change(const struct nfs_wcc *w)
+{
+	uint64_t asked;
+
+	known_change_begin(dir);
+	return known_change_end(&fs, dir, w, attr_clock(), &asked);
+}
+
+static void a_name_is_known_to_those_who_may_walk_there(void **state)
+{
+	struct inode *found;
+
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	looked_up("a", &alice, 1);
+	assert_int_equal(look_up("a", &alice), 0);
+	assert_int_equal(look_up("b", &alice), -EAGAIN);
+	assert_int_equal(look_up("a", &bob), -EAGAIN); /* the groups make another credential */
+	assert_false(known_allowed(&fs, dir, &alice, NFS_ACCESS_READ));
+	known_rights(&fs, dir, &alice, NFS_ACCESS_READ, attr_clock());
+	assert_true(known_allowed(&fs, dir, &alice, NFS_ACCESS_READ | NFS_ACCESS_LOOKUP));
+	assert_false(known_allowed(&fs, dir, &bob, NFS_ACCESS_LOOKUP));
+	found = known_file(&fs, dir, "a");
+	assert_ptr_equal(found, file);
+	(void)inode_unref(fs.inodes, found);
+	known_name_forget(&fs, dir, "a");
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void lookupcache_says_which_names(void **state)
+{
+	looked_up("a", &alice, 1);
+	known_name(&fs, dir, "none", NULL, attr_clock());
+	assert_int_equal(look_up("none", &alice), -ENOENT);
+	options.lookupcache = LOOKUP_CACHE_POSITIVE;
+	assert_int_equal(look_up("none", &alice), -EAGAIN);
+	assert_int_equal(look_up("a", &alice), 0);
+	options.lookupcache = LOOKUP_CACHE_NONE;
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void without_attribute_timeouts_nothing_is_known(void **state)
+{
+	options.noac = true;
+	looked_up("a", &alice, 1);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	assert_false(known_allowed(&fs, dir, &alice, NFS_ACCESS_LOOKUP));
+}
+
+static void another_version_of_the_directory_ends_what_is_known(void **state)
+{
+	looked_up("a", &alice, 1);
+	(void)see(dir, 1);
+	assert_int_equal(look_up("a", &alice), 0);
+	(void)see(dir, 2);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	assert_false(known_allowed(&fs, dir, &alice, NFS_ACCESS_LOOKUP));
+	(void)see(dir, 1); /* not even when it comes back */
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void doubt_ends_what_is_known(void **state)
+{
+	looked_up("a", &alice, 1);
+	known_doubt(file);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	looked_up("a", &alice, 1);
+	assert_int_equal(look_up("a", &alice), 0);
+	known_doubt(dir);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void a_stale_handle_puts_everything_in_doubt(void **state)
+{
+	looked_up("a", &alice, 1);
+	known_stale(&fs);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	assert_false(known_allowed(&fs, dir, &alice, NFS_ACCESS_LOOKUP));
+	(void)see(dir, 1);
+	assert_true(known_allowed(&fs, dir, &alice, NFS_ACCESS_LOOKUP));
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	(void)see(file, 1);
+	assert_int_equal(look_up("a", &alice), 0);
+}
+
+static void later_attributes_are_not_replaced(void **state)
+{
+	uint64_t asked = attr_clock(), came = now_ms();
+
+	assert_false(known_later(file, asked, came));
+	(void)see(file, 1);
+	assert_false(known_later(file, asked, now_ms()));
+	assert_true(known_later(file, asked, came - 1));
+	known_doubt(file);
+	assert_true(known_later(file, asked, now_ms()));
+	assert_false(known_later(file, attr_clock(), now_ms()));
+}
+
+static void a_change_of_ours_keeps_the_rest_when_nobody_else_changed_anything(void **state)
+{
+	struct nfs_wcc w = wcc(1, 2);
+
+	looked_up("a", &alice, 1);
+	assert_true(change(&w));
+	assert_int_equal(look_up("a", &alice), 0);
+	w = wcc(2, 3);
+	assert_true(change(&w));
+	w = wcc(2, 4); /* somebody was between 3 and this */
+	assert_false(change(&w));
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void a_change_of_which_the_server_says_little_ends_what_is_known(void **state)
+{
+	struct nfs_wcc w = wcc(1, 2);
+
+	looked_up("a", &alice, 1);
+	w.has_before = false;
+	assert_false(change(&w));
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	looked_up("a", &alice, 2);
+	assert_false(change(NULL));
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void what_was_asked_before_a_change_of_ours_is_not_kept(void **state)
+{
+	uint64_t before = attr_clock(), asked;
+	struct nfs_attr attr = attributes(S_IFDIR, 1, 1);
+	struct nfs_wcc w = wcc(1, 2);
+
+	looked_up("a", &alice, 1);
+	known_change_begin(dir);
+	known_name(&fs, dir, "late", &file->fh, attr_clock());
+	assert_int_equal(look_up("late", &alice), -EAGAIN);
+	assert_true(known_change_end(&fs, dir, &w, before, &asked));
+	assert_true(asked > before);
+	known_name(&fs, dir, "late", &file->fh, before);
+	known_rights(&fs, dir, &bob, NFS_ACCESS_LOOKUP, before);
+	assert_int_equal(look_up("late", &alice), -EAGAIN);
+	assert_int_equal(look_up("late", &bob), -EAGAIN);
+	assert_int_equal(known_attributes(&fs, dir, &attr, before), 0);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void the_answer_of_one_of_two_changes_at_once_is_as_old_as_any(void **state)
+{
+	uint64_t first = attr_clock(), asked;
+
+	known_change_begin(file);
+	known_change_begin(file);
+	(void)known_change_end(&fs, file, NULL, first, &asked);
+	assert_int_equal(asked, 0);
+	(void)known_change_end(&fs, file, NULL, first, &asked);
+	assert_int_equal(asked, 0);
+	first = attr_clock();
+	known_change_begin(file);
+	(void)known_change_end(&fs, file, NULL, first, &asked);
+	assert_int_equal(asked, attr_clock());
+	assert_true(see(file, 3) > 0);
+}
+
+static void a_file_with_a_writer_has_attributes_of_its_own(void **state)
+{
+	looked_up("a", &alice, 1);
+	{
+		LOCKED(&file->lock);
+		known_writer(file, 1);
+	}
+	(void)see(file, 1);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	{
+		LOCKED(&file->lock);
+		known_writer(file, -1);
+	}
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	(void)see(file, 1);
+	assert_int_equal(look_up("a", &alice), 0);
+}
+
+static void a_removed_name_puts_the_files_other_names_in_doubt(void **state)
+{
+	struct nfs_attr two = attributes(S_IFREG, 2, 1);
+
+	looked_up("a", &alice, 1);
+	known_links_changed(&fs);
+	assert_int_equal(look_up("a", &alice), 0); /* its only name */
+	two.nlink = 2;
+	(void)known_attributes(&fs, file, &two, attr_clock());
+	assert_int_equal(look_up("a", &alice), 0);
+	known_links_changed(&fs);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+/* Walks until the directory's ACL is asked for: the epoch of the question, 0 when there is none. */
+static uint64_t walk(unsigned times)
+{
+	uint64_t epoch;
+
+	while (times-- > 0)
+		assert_int_equal(look_up("a", &alice), 0);
+	return known_asks_acl(&fs, dir, &epoch) ? epoch : 0;
+}
+
+static void see_mode(uint32_t permissions, long version)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | permissions, 1, version);
+
+	(void)known_attributes(&fs, dir, &attr, attr_clock());
+}
+
+static void the_kernel_walks_where_everybody_may(void **state)
+{
+	uint64_t epoch, ignored;
+
+	fs.forgets_names = true;
+	looked_up("a", &alice, 1);
+	see_mode(0755, 2);
+	looked_up("a", &alice, 2);
+	see_mode(0755, 2);
+	assert_int_equal(walk(KNOWN_WALKS - 1), 0);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	epoch = walk(1);
+	assert_int_not_equal(epoch, 0);
+	assert_false(known_asks_acl(&fs, dir, &ignored)); /* once */
+	known_acl(&fs, dir, false, epoch, attr_clock());
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	assert_true(known_absence_seconds(&fs, dir) > 0);
+	options.lookupcache = LOOKUP_CACHE_POSITIVE;
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	assert_true(known_absence_seconds(&fs, dir) == 0);
+	options.lookupcache = LOOKUP_CACHE_NONE;
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	options.lookupcache = LOOKUP_CACHE_ALL;
+	known_change_begin(dir); /* it may be a chmod */
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	(void)known_change_end(&fs, dir, NULL, attr_clock(), &ignored);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	see_mode(0755, 3);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	assert_true(known_asks_acl(&fs, dir, &epoch)); /* at once: the kernel walks there */
+	known_acl(&fs, dir, false, epoch - 1, attr_clock());
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	known_acl(&fs, dir, false, epoch, attr_clock());
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	see_mode(0750, 4);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	assert_false(known_asks_acl(&fs, dir, &epoch));
+}
+
+static void a_moved_name_is_believed_where_it_was(void **state)
+{
+	struct inode *other = make_inode(3, S_IFDIR);
+
+	fs.forgets_names = true;
+	see_mode(0755, 1);
+	looked_up("a", &alice, 1);
+	see_mode(0755, 1);
+	known_acl(&fs, dir, false, walk(KNOWN_WALKS), attr_clock());
+	known_moved(&fs, file, dir, other);
+	known_moved(&fs, NULL, other, dir);
+	assert_int_equal(file->known.named_ms, 0); /* nothing was told, nothing need be forgotten */
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	assert_true(file->known.named_ms > now_ms());
+	assert_true(dir->known.believed_ms > now_ms());
+	assert_true(known_entry_seconds(&fs, other, file) == 0);
+	(void)inode_unref(fs.inodes, other);
+}
+
+static void an_acl_makes_the_kernel_ask(void **state)
+{
+	uint64_t epoch;
+
+	fs.forgets_names = true;
+	see_mode(0755, 1);
+	looked_up("a", &alice, 1);
+	see_mode(0755, 1);
+	epoch = walk(KNOWN_WALKS);
+	assert_int_not_equal(epoch, 0);
+	known_acl(&fs, dir, true, epoch, attr_clock());
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	assert_int_equal(walk(10 * KNOWN_WALKS), 0);
+}
+
+static void the_kernel_asks_where_it_cannot_forget(void **state)
+{
+	uint64_t epoch;
+
+	see_mode(0755, 1);
+	looked_up("a", &alice, 1);
+	see_mode(0755, 1);
+	assert_int_equal(walk(KNOWN_WALKS), 0);
+	fs.forgets_names = true;
+	options.noacl = true;
+	assert_false(known_asks_acl(&fs, dir, &epoch));
+}
+
+static void a_file_that_the_kernel_forgot_is_asked_for(void **state)
+{
+	looked_up("a", &alice, 1);
+	file = inode_unref(fs.inodes, file);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	assert_null(known_file(&fs, dir, "a"));
+}
+
+static void a_name_of_any_length_is_itself(void **state)
+{
+	char one[NFS_NAME_MAX + 1], other[NFS_NAME_MAX + 1];
+
+	memset(one, 'x', NFS_NAME_MAX);
+	one[NFS_NAME_MAX] = '\0';
+	memcpy(other, one, sizeof(other));
+	other[NFS_NAME_MAX - 1] = 'y';
+	looked_up(one, &alice, 1);
+	assert_int_equal(look_up(one, &alice), 0);
+	assert_int_equal(look_up(other, &alice), -EAGAIN);
+	other[NFS_NAME_MAX - 1] = '\0';
+	assert_int_equal(look_up(other, &alice), -EAGAIN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_name_is_known_to_those_who_may_walk_there),
+		TEST(lookupcache_says_which_names),
+		TEST(without_attribute_timeouts_nothing_is_known),
+		TEST(another_version_of_the_directory_ends_what_is_known),
+		TEST(doubt_ends_what_is_known),
+		TEST(a_stale_handle_puts_everything_in_doubt),
+		TEST(later_attributes_are_not_replaced),
+		TEST(a_change_of_ours_keeps_the_rest_when_nobody_else_changed_anything),
+		TEST(a_change_of_which_the_server_says_little_ends_what_is_known),
+		TEST(what_was_asked_before_a_change_of_ours_is_not_kept),
+		TEST(the_answer_of_one_of_two_changes_at_once_is_as_old_as_any),
+		TEST(a_file_with_a_writer_has_attributes_of_its_own),
+		TEST(a_removed_name_puts_the_files_other_names_in_doubt),
+		TEST(the_kernel_walks_where_everybody_may),
+		TEST(a_moved_name_is_believed_where_it_was),
+		TEST(an_acl_makes_the_kernel_ask),
+		TEST(the_kernel_asks_where_it_cannot_forget),
+		TEST(a_file_that_the_kernel_forgot_is_asked_for),
+		TEST(a_name_of_any_length_is_itself),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

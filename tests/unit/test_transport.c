@@ -1,0 +1,777 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The transport against a server that the test plays. */
+#include "fake_server.h"
+
+static void a_call_is_answered(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {0};
+	struct transport_stats stats;
+	struct request r;
+
+	submit(t, &c, NFS_GETATTR);
+	take_request(fd, &r);
+	assert_int_equal(r.call.procedure, 1);
+	answer_status(fd, r.call.xid, 2);
+	await(&c);
+	assert_int_equal(c.call.error, -ENOENT);
+	transport_stats(t, &stats);
+	assert_true(stats.connected);
+	assert_int_equal(stats.calls[NFS_GETATTR], 1);
+	assert_int_equal(stats.connections[0].answered, 1);
+	assert_int_equal(s->ups, 1);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void answers_may_come_in_any_order(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client first = {0}, second = {0};
+	struct request r1, r2;
+
+	submit(t, &first, NFS_GETATTR);
+	take_request(fd, &r1);
+	submit(t, &second, NFS_GETATTR);
+	take_request(fd, &r2);
+	answer_status(fd, r2.call.xid, 2);
+	await(&second);
+	assert_int_equal(first.times, 0);
+	answer_status(fd, r1.call.xid, 13);
+	await(&first);
+	assert_int_equal(first.call.error, -EACCES);
+	assert_int_equal(second.call.error, -ENOENT);
+	transport_free(t);
+	hang_up(fd);
+}
+
+/* What the server's reply cache needs to know it again. */
+static void a_call_is_sent_again_as_the_same_bytes_from_the_same_port(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	unsigned port, port_again;
+	int fd = take_live_connection(s, &port);
+	struct client c = {.call.name = "made once"};
+	struct request before, after;
+
+	submit(t, &c, NFS_MKDIR);
+	take_request(fd, &before);
+	hang_up(fd);
+	fd = take_live_connection(s, &port_again);
+	take_request(fd, &after);
+	assert_int_equal(after.size, before.size);
+	assert_memory_equal(after.record, before.record, before.size);
+	assert_int_equal(port_again, port);
+	answer_status(fd, after.call.xid, 13);
+	await(&c);
+	assert_int_equal(c.times, 1);
+	transport_free(t);
+	hang_up(fd);
+}
+
+/* The peer's FIN leaves the port in other states than its RST. */
+static void the_port_stays_when_the_server_closes_in_order(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	unsigned port, port_again;
+	int fd = take_live_connection(s, &port);
+
+	for (int n = 0; n < 3; n++) {
+		(void)close(fd);
+		fd = take_live_connection(s, &port_again);
+		assert_int_equal(port_again, port);
+	}
+	assert_true(s->downs >= 3);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void what_is_lost_is_sent_again_in_order_before_what_is_new(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client old[3] = {0}, new = {0};
+	struct request r;
+	uint32_t xids[3];
+
+	for (int n = 0; n < 3; n++) {
+		submit(t, &old[n], NFS_GETATTR);
+		take_request(fd, &r);
+		xids[n] = r.call.xid;
+	}
+	hang_up(fd);
+	submit(t, &new, NFS_ACCESS);
+	fd = take_live_connection(s, NULL);
+	for (int n = 0; n < 3; n++) {
+		take_request(fd, &r);
+		assert_int_equal(r.call.xid, xids[n]);
+		answer_status(fd, r.call.xid, 2);
+		await(&old[n]);
+	}
+	take_request(fd, &r);
+	assert_int_equal(r.call.procedure, 4);
+	answer_status(fd, r.call.xid, 2);
+	await(&new);
+	transport_free(t);
+	hang_up(fd);
+}
+
+/* libnfs takes it for the end of all order: the connection is made anew, and nothing is lost. */
+static void an_answer_to_nothing_harms_nobody(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {0};
+	struct request r, again;
+
+	submit(t, &c, NFS_GETATTR);
+	take_request(fd, &r);
+	answer_status(fd, r.call.xid + 1000, 0);
+	hang_up(fd);
+	fd = take_live_connection(s, NULL);
+	take_request(fd, &again);
+	assert_int_equal(again.call.xid, r.call.xid);
+	answer_status(fd, r.call.xid, 2);
+	await(&c);
+	assert_int_equal(c.call.error, -ENOENT);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static atomic_bool unwanted;
+
+static bool give_up(struct nfs_call *call)
+{
+	return unwanted;
+}
+
+static void a_call_that_is_given_up_ends_and_its_answer_is_dropped(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {.call.given_up = give_up, .call.name = "late"}, next = {0};
+	struct request r, r2;
+
+	unwanted = false;
+	submit(t, &c, NFS_MKDIR);
+	take_request(fd, &r);
+	unwanted = true;
+	await(&c);
+	assert_int_equal(c.call.error, -EINTR);
+	memset(&c.call, 0xee, sizeof(c.call)); /* it is the caller's again */
+	submit(t, &next, NFS_GETATTR);
+	take_request(fd, &r2);
+	answer_status(fd, r.call.xid, 0);
+	answer_status(fd, r2.call.xid, 2);
+	await(&next);
+	assert_int_equal(next.call.error, -ENOENT);
+	assert_int_equal(c.times, 1);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void calls_can_be_given_up_while_there_is_no_server(void **state)
+{
+	struct server *s = *state;
+	struct transport *t;
+	struct client c = {.call.given_up = give_up};
+
+	unwanted = true;
+	(void)shutdown(s->listener, SHUT_RDWR); /* refused from here on */
+	t = start(s, (struct nfs3_options){0});
+	submit(t, &c, NFS_GETATTR);
+	await(&c);
+	assert_int_equal(c.call.error, -EINTR);
+	transport_free(t);
+}
+
+/* Its data is the caller's again, and libnfs is not through with it. */
+static void a_call_may_be_given_up_while_it_is_written(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	size_t size = 16U << 20, sum = 0;
+	struct client big = {.call.given_up = give_up}, next = {0};
+	char *data = malloc(size);
+	uint8_t mark[4], *request;
+	struct request r;
+
+	assert_non_null(data);
+	memset(data, 1, size);
+	big.call.args.io.data = data;
+	big.call.args.io.count = (uint32_t)size;
+	unwanted = false;
+	submit(t, &big, NFS_WRITE);
+	assert_true(readable(fd, PATIENCE_S * 1000));
+	unwanted = true;
+	await(&big);
+	assert_int_equal(big.call.error, -EINTR);
+	memset(data, 2, size);
+	free(data);
+	memset(&big.call, 0xee, sizeof(big.call));
+	submit(t, &next, NFS_GETATTR);
+	read_exactly(fd, mark, 4);
+	size = load_u32(mark) & 0x7fffffff;
+	request = malloc(size);
+	assert_non_null(request);
+	read_exactly(fd, request, size);
+	for (size_t n = size - (16U << 20); n < size; n++)
+		sum += request[n];
+	assert_int_equal(sum, 16U << 20);
+	free(request);
+	take_request(fd, &r);
+	assert_int_equal(r.call.procedure, 1);
+	answer_status(fd, r.call.xid, 2);
+	await(&next);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void a_missing_answer_is_asked_for_again(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){.timeo_ms = 200, .retrans = 100});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {.call.name = "name"};
+	struct request first, again, third;
+	uint64_t begin = now_ms(), second_at;
+
+	submit(t, &c, NFS_MKDIR);
+	take_request(fd, &first);
+	take_request(fd, &again);
+	second_at = now_ms();
+	take_request(fd, &third);
+	assert_memory_equal(again.record, first.record, first.size);
+	assert_memory_equal(third.record, first.record, first.size);
+	assert_in_range(second_at - begin, 190, 2000);
+	assert_true(now_ms() - second_at >= 390); /* timeo more each time */
+	answer_status(fd, first.call.xid, 13);
+	await(&c);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void soft_calls_end(struct server *s, int error, unsigned retrans, uint64_t ms)
+{
+	struct transport *t =
+		start(s, (struct nfs3_options){.soft = error, .timeo_ms = 200, .retrans = retrans});
+	int fd = take_live_connection(s, NULL);
+	uint64_t begin = now_ms();
+	struct client c = {0};
+
+	submit(t, &c, NFS_GETATTR);
+	await(&c);
+	assert_int_equal(c.call.error, error);
+	assert_in_range(c.ended - begin, ms - 10, ms + 600);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void soft_ends_calls_after_timeo_and_retrans_times_more(void **state)
+{
+	soft_calls_end(*state, -EIO, 2, 600);
+	soft_calls_end(*state, -ETIMEDOUT, 0, 200);
+}
+
+static void soft_ends_calls_of_a_server_that_is_not_there(void **state)
+{
+	struct server *s = *state;
+	struct transport *t;
+	struct client c = {0};
+
+	(void)shutdown(s->listener, SHUT_RDWR);
+	t = start(s, (struct nfs3_options){.soft = -ETIMEDOUT, .timeo_ms = 200, .retrans = 1});
+	submit(t, &c, NFS_GETATTR);
+	await(&c);
+	assert_int_equal(c.call.error, -ETIMEDOUT);
+	transport_free(t);
+}
+
+static void hard_waits(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){.timeo_ms = 100, .retrans = 0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {0};
+	struct request r;
+
+	submit(t, &c, NFS_GETATTR);
+	take_request(fd, &r);
+	/* In which nothing is answered, and so the connection is made anew. */
+	hang_up(take_connection(s, NULL));
+	(void)poll(NULL, 0, 1000);
+	assert_int_equal(c.times, 0);
+	hang_up(fd);
+	do {
+		fd = take_connection(s, NULL);
+	} while (!readable(fd, 100) || !answer_null(fd));
+	take_request(fd, &r);
+	answer_status(fd, r.call.xid, 2);
+	await(&c);
+	assert_int_equal(c.call.error, -ENOENT);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void a_call_may_limit_its_patience(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {.call.patience_ms = 500};
+
+	submit(t, &c, NFS_GETATTR);
+	await(&c);
+	assert_int_equal(c.call.error, -ETIMEDOUT);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void denials_are_the_kernels_errnos(void **state)
+{
+	static const struct {
+		enum oncrpc_result result;
+		int error;
+	} known[] = {{ONCRPC_PROG_UNAVAIL, -EPFNOSUPPORT}, {ONCRPC_PROG_MISMATCH, -EPROTONOSUPPORT},
+		{ONCRPC_PROC_UNAVAIL, -EOPNOTSUPP}, {ONCRPC_GARBAGE_ARGS, -EIO},
+		{ONCRPC_SYSTEM_ERR, -EIO}, {ONCRPC_DENIED_AUTH, -EACCES}};
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+
+	for (size_t n = 0; n < ARRAY_SIZE(known); n++) {
+		struct client c = {0};
+		struct request r;
+
+		submit(t, &c, NFS_GETATTR);
+		take_request(fd, &r);
+		deny(fd, r.call.xid, known[n].result);
+		await(&c);
+		assert_int_equal(c.call.error, known[n].error);
+	}
+	assert_int_equal(s->ups, 1);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void an_answer_that_is_none_is_eio(void **state)
+{
+	static const uint8_t garbage[] = "\x80\0\0\x10" "xid?" "\0\0\0\1" "\0\0\0\7" "\0\0\0\7";
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {0};
+	struct request r;
+	uint8_t record[20];
+
+	submit(t, &c, NFS_GETATTR);
+	take_request(fd, &r);
+	memcpy(record, garbage, sizeof(record));
+	memcpy(record + 4, r.record + 4, 4);
+	assert_int_equal(write_all(fd, record, sizeof(record)), 0);
+	await(&c);
+	assert_int_equal(c.call.error, -EIO);
+	memset(&c, 0, sizeof(c));
+	submit(t, &c, NFS_GETATTR);
+	take_request(fd, &r);
+	answer(fd, r.call.xid, NULL, 0); /* nothing at all */
+	await(&c);
+	assert_int_equal(c.call.error, -EIO);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void an_answer_too_large_ends_the_connection_only(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {0};
+	uint8_t record[8] = {0xff, 0xff, 0xff, 0xff};
+	struct request r;
+
+	submit(t, &c, NFS_READ);
+	take_request(fd, &r);
+	memcpy(record + 4, r.record + 4, 4);
+	assert_int_equal(write_all(fd, record, sizeof(record)), 0);
+	hang_up(fd);
+	fd = take_live_connection(s, NULL);
+	take_request(fd, &r);
+	answer_status(fd, r.call.xid, 2);
+	await(&c);
+	assert_int_equal(c.call.error, -ENOENT);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void jukebox_is_asked_again_later_as_a_new_request(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	uint64_t begin = now_ms();
+	struct client c = {0};
+	struct request first, again;
+
+	submit(t, &c, NFS_GETATTR);
+	take_request(fd, &first);
+	answer_status(fd, first.call.xid, 10008);
+	take_request(fd, &again);
+	assert_true(again.call.xid != first.call.xid);
+	assert_true(now_ms() - begin >= NFS3_JUKEBOX_MS - 10);
+	answer_status(fd, again.call.xid, 2);
+	await(&c);
+	assert_int_equal(c.times, 1);
+	transport_free(t);
+	hang_up(fd);
+}
+
+/* 20, 40, 80, 160, 320, 640, 1280 ms and up to half as much of jitter. */
+static void a_server_that_hangs_up_is_left_alone(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	uint64_t end = now_ms() + 3000;
+	int connections = 0;
+
+	while (now_ms() < end)
+		if (readable(s->listener, 50)) {
+			hang_up(take_connection(s, NULL));
+			connections++;
+		}
+	assert_in_range(connections, 5, 9);
+	assert_int_equal(s->ups, 0);
+	transport_free(t);
+}
+
+/* An answer to NULL alone is no proof that it works. */
+static void a_server_that_answers_null_only_is_left_alone_too(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	uint64_t end = now_ms() + 3000;
+	struct client c = {0};
+	int connections = 0;
+
+	submit(t, &c, NFS_GETATTR);
+	while (now_ms() < end)
+		if (readable(s->listener, 50)) {
+			int fd = take_live_connection(s, NULL);
+			struct request r;
+
+			take_request(fd, &r);
+			hang_up(fd);
+			connections++;
+		}
+	assert_in_range(connections, 5, 9);
+	transport_free(t);
+	assert_int_equal(c.call.error, -ENOTCONN);
+}
+
+static void backoff_begins_anew_when_calls_were_answered_for_a_while(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	uint64_t begin;
+	int fd;
+
+	for (int n = 0; n < 6; n++) /* now it waits for 640 ms and more */
+		hang_up(take_connection(s, NULL));
+	fd = take_live_connection(s, NULL);
+	(void)poll(NULL, 0, 5200);
+	hang_up(fd);
+	begin = now_ms();
+	fd = take_live_connection(s, NULL);
+	assert_true(now_ms() - begin < 300);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void wait_for_connections(struct transport *t, unsigned wanted)
+{
+	unsigned up = 0;
+
+	for (int tries = 0; tries < 1000 && up < wanted; tries++) {
+		struct transport_stats stats;
+
+		transport_stats(t, &stats);
+		up = 0;
+		for (unsigned n = 0; n < stats.nconnections; n++)
+			up += stats.connections[n].connected;
+		(void)poll(NULL, 0, 10);
+	}
+	assert_int_equal(up, wanted);
+}
+
+static void calls_are_spread_over_all_connections(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){.nconnect = 4});
+	struct client c[8] = {0};
+	unsigned ports[4];
+	int fds[4];
+	struct transport_stats stats;
+
+	/* The first alone, until it is answered. */
+	fds[0] = take_connection(s, &ports[0]);
+	assert_false(readable(s->listener, 200));
+	{
+		struct request null;
+
+		take_request(fds[0], &null);
+		answer(fds[0], null.call.xid, NULL, 0);
+	}
+	for (int n = 1; n < 4; n++)
+		fds[n] = take_live_connection(s, &ports[n]);
+	wait_for_connections(t, 4);
+	transport_stats(t, &stats);
+	assert_int_equal(stats.nconnections, 4);
+	assert_int_equal(stats.connections[0].port, ports[0]);
+	for (int n = 0; n < 8; n++)
+		submit(t, &c[n], NFS_GETATTR);
+	for (int n = 0; n < 4; n++)
+		for (int m = 0; m < 2; m++) {
+			struct request r;
+
+			take_request(fds[n], &r);
+			answer_status(fds[n], r.call.xid, 2);
+		}
+	for (int n = 0; n < 8; n++)
+		await(&c[n]);
+	transport_stats(t, &stats);
+	for (int n = 0; n < 4; n++)
+		assert_int_equal(stats.connections[n].answered, 2);
+	transport_free(t);
+	for (int n = 0; n < 4; n++)
+		hang_up(fds[n]);
+}
+
+/* The reply cache is one per port: another connection would not do. */
+static void a_lost_call_waits_for_its_own_connection(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){.nconnect = 2});
+	unsigned ports[2], port;
+	int fds[2];
+	struct client c = {.call.name = "name"}, other = {0};
+	struct request r;
+	int lost;
+
+	fds[0] = take_live_connection(s, &ports[0]);
+	fds[1] = take_live_connection(s, &ports[1]);
+	wait_for_connections(t, 2);
+	submit(t, &c, NFS_MKDIR);
+	lost = readable(fds[0], 2000) ? 0 : 1;
+	take_request(fds[lost], &r);
+	hang_up(fds[lost]);
+	submit(t, &other, NFS_GETATTR);
+	{
+		struct request r2;
+
+		take_request(fds[!lost], &r2);
+		answer_status(fds[!lost], r2.call.xid, 2);
+		await(&other);
+	}
+	fds[lost] = take_live_connection(s, &port);
+	assert_int_equal(port, ports[lost]);
+	take_request(fds[lost], &r);
+	answer_status(fds[lost], r.call.xid, 13);
+	await(&c);
+	assert_int_equal(c.call.error, -EACCES);
+	assert_int_equal(s->downs, 0);
+	transport_free(t);
+	hang_up(fds[0]);
+	hang_up(fds[1]);
+}
+
+static void a_stale_handle_is_told(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){0});
+	int fd = take_live_connection(s, NULL);
+	struct client c = {0};
+	struct request r;
+
+	submit(t, &c, NFS_GETATTR);
+	take_request(fd, &r);
+	answer_status(fd, r.call.xid, 70);
+	await(&c);
+	assert_int_equal(c.call.error, -ESTALE);
+	assert_int_equal(s->stale, 1);
+	transport_free(t);
+	hang_up(fd);
+}
+
+static void the_end_ends_all_calls_once(void **state)
+{
+	struct server *s = *state;
+	struct transport *t = start(s, (struct nfs3_options){.nconnect = 2});
+	int fd = take_live_connection(s, NULL);
+	struct client c[4] = {0}, late = {0};
+	struct request r;
+
+	for (int n = 0; n < 3; n++)
+		submit(t, &c[n], NFS_GETATTR);
+	take_request(fd, &r);
+	answer_status(fd, r.call.xid, 10008);
+	hang_up(fd);
+	submit(t, &c[3], NFS_GETATTR);
+	transport_stop(t);
+	for (int n = 0; n < 4; n++) {
+		assert_int_equal(c[n].times, 1);
+		assert_int_equal(c[n].call.error, -ENOTCONN);
+	}
+	submit(t, &late, NFS_GETATTR);
+	assert_int_equal(late.times, 1);
+	assert_int_equal(late.call.error, -ENOTCONN);
+	transport_free(t);
+}
+
+/* Many threads, several connections, a server that breaks them all the time. */
+struct crowd {
+	struct transport *t;
+	atomic_int answered;
+};
+
+static void *crowd_member(void *arg)
+{
+	struct crowd *crowd = arg;
+
+	for (int n = 0; n < 200; n++) {
+		struct nfs_call call = {.proc = NFS_GETATTR, .fh = {.len = 4}};
+
+		if (transport_call(crowd->t, &call) == -ENOENT)
+			crowd->answered++;
+	}
+	return NULL;
+}
+
+struct worker {
+	struct server *s;
+	atomic_bool stop;
+	unsigned served;
+};
+
+/* Answers whatever comes, on all connections, and breaks one after each 50 answers. */
+static void *break_and_answer(void *arg)
+{
+	struct worker *w = arg;
+	struct pollfd fds[9] = {{.fd = w->s->listener, .events = POLLIN}};
+	int n = 1;
+
+	while (!w->stop) {
+		if (poll(fds, (nfds_t)n, 20) <= 0)
+			continue;
+		for (int i = n - 1; i > 0; i--) {
+			uint8_t record[8192];
+			size_t size;
+
+			if (!fds[i].revents)
+				continue;
+			if (recv(fds[i].fd, record, 4, MSG_WAITALL) == 4) {
+				size = load_u32(record) & 0x7fffffff;
+				if (recv(fds[i].fd, record + 4, size, MSG_WAITALL) == (ssize_t)size) {
+					uint8_t reply[64];
+					bool null = load_u32(record + 24) == 0;
+					ssize_t length = oncrpc_encode_reply(load_u32(record + 4),
+						ONCRPC_SUCCESS, 0, reply, sizeof(reply));
+
+					if (!null) {
+						reply[3] = (uint8_t)(reply[3] + 4);
+						memcpy(reply + length, "\0\0\0\2", 4);
+						length += 4;
+					}
+					if (++w->served % 50 != 0) {
+						(void)!send(fds[i].fd, reply, (size_t)length, MSG_NOSIGNAL);
+						continue;
+					}
+				}
+			}
+			hang_up(fds[i].fd);
+			fds[i] = fds[--n];
+		}
+		if (fds[0].revents && n < 9)
+			fds[n++] = (struct pollfd){.fd = accept(w->s->listener, NULL, NULL), .events = POLLIN};
+	}
+	for (int i = 1; i < n; i++)
+		hang_up(fds[i].fd);
+	return NULL;
+}
+
+static void many_threads_and_a_server_that_breaks(void **state)
+{
+	struct server *s = *state;
+	struct worker w = {.s = s};
+	struct crowd crowd = {.t = start(s, (struct nfs3_options){.nconnect = 4})};
+	pthread_t server, members[4];
+
+	assert_int_equal(pthread_create(&server, NULL, break_and_answer, &w), 0);
+	for (size_t n = 0; n < ARRAY_SIZE(members); n++)
+		assert_int_equal(pthread_create(&members[n], NULL, crowd_member, &crowd), 0);
+	for (size_t n = 0; n < ARRAY_SIZE(members); n++)
+		(void)pthread_join(members[n], NULL);
+	assert_int_equal(crowd.answered, 800);
+	transport_free(crowd.t);
+	w.stop = true;
+	(void)pthread_join(server, NULL);
+}
+
+/* The name leads elsewhere by now: the address given is refused, the name is asked. */
+static void a_server_that_moved_is_found_by_its_name(void **state)
+{
+	struct server *s = *state;
+	struct nfs3_options o = {.host = "localhost", .address = "127.0.0.2", .port = s->port};
+	struct transport *t = NULL;
+	int fd;
+
+	assert_int_equal(nfs3_new(&o, &t), 0);
+	fd = take_live_connection(s, NULL);
+	transport_free(t);
+	hang_up(fd);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_call_is_answered),
+		TEST(answers_may_come_in_any_order),
+		TEST(a_call_is_sent_again_as_the_same_bytes_from_the_same_port),
+		TEST(the_port_stays_when_the_server_closes_in_order),
+		TEST(what_is_lost_is_sent_again_in_order_before_what_is_new),
+		TEST(an_answer_to_nothing_harms_nobody),
+		TEST(a_call_that_is_given_up_ends_and_its_answer_is_dropped),
+		TEST(calls_can_be_given_up_while_there_is_no_server),
+		TEST(a_call_may_be_given_up_while_it_is_written),
+		TEST(a_missing_answer_is_asked_for_again),
+		TEST(soft_ends_calls_after_timeo_and_retrans_times_more),
+		TEST(soft_ends_calls_of_a_server_that_is_not_there),
+		TEST(hard_waits),
+		TEST(a_call_may_limit_its_patience),
+		TEST(denials_are_the_kernels_errnos),
+		TEST(an_answer_that_is_none_is_eio),
+		TEST(an_answer_too_large_ends_the_connection_only),
+		TEST(jukebox_is_asked_again_later_as_a_new_request),
+		TEST(a_server_that_hangs_up_is_left_alone),
+		TEST(a_server_that_answers_null_only_is_left_alone_too),
+		TEST(backoff_begins_anew_when_calls_were_answered_for_a_while),
+		TEST(calls_are_spread_over_all_connections),
+		TEST(a_lost_call_waits_for_its_own_connection),
+		TEST(a_stale_handle_is_told),
+		TEST(the_end_ends_all_calls_once),
+		TEST(many_threads_and_a_server_that_breaks),
+		TEST(a_server_that_moved_is_found_by_its_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Write-behind against a server that the test plays: it answers when, and in the order, the test says. */
+#include "cmocka_setup.h"
+
+#include <malloc.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuse/fs.h"
+#include "fuse/write_behind.h"
+
+#define WSIZE 4096
+
+struct server {
+	struct transport transport;
+	struct list calls; /* submitted and not yet answered */
+	unsigned waiting;
+	uint8_t verf;
+	uint8_t file[64 * WSIZE];
+};
+
+static struct server server;
+static struct fs fs;
+static struct inode *file;
+static const struct nfs_cred cred = {.uid = 1}, other_cred = {.uid = 2};
+
+static void server_submit(struct transport *t, struct nfs_call *call)
+{
+	(void)t;
+	list_append(&server.calls, &call->node);
+	server.waiting++;
+}
+
+static const struct transport_ops server_ops = {.submit = server_submit};
+
+static int setup(void **state)
+{
+	struct nfs_fh fh = {.len = 4};
+	struct nfs_attr attr = {.mode = S_IFREG | 0644, .fileid = 7};
+
+	(void)state;
+	memset(&server, 0, sizeof(server));
+	memset(&fs, 0, sizeof(fs));
+	server.transport.ops = &server_ops;
+	list_init(&server.calls);
+	fs.transport = &server.transport;
+	fs.wsize = WSIZE;
+	return inode_table_new(&fs.inodes) < 0 || inode_table_get(fs.inodes, &fh, &attr, &file) < 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_true(list_empty(&server.calls));
+	(void)inode_unref(fs.inodes, file);
+	fs.inodes = inode_table_free(fs.inodes);
+	return 0;
+}
+
+/* Answers the n-th call that waits: a WRITE takes in up to limit bytes, a COMMIT all. */
+static void answer(unsigned n, size_t limit, int error)
+{
+	struct list *pos = server.calls.next;
+	struct nfs_call *call;
+
+	while (n-- > 0)
+		pos = pos->next;
+	call = CONTAINER_OF(pos, struct nfs_call, node);
+	list_remove(pos);
+	server.waiting--;
+	call->error = error;
+	if (call->proc == NFS_WRITE && error == 0) {
+		call->res.io.count = (uint32_t)MIN(limit, call->args.io.count);
+		call->res.io.committed = call->args.io.stable;
+		memcpy(server.file + call->args.io.offset, call->args.io.data, call->res.io.count);
+	}
+	memset(&call->res.io.verf, server.verf, sizeof(call->res.io.verf));
+	call->done(call);
+}
+
+static const struct nfs_call *waiting(unsigned n)
+{
+	const struct list *pos = server.calls.next;
+
+	assert_true(n < server.waiting);
+	while (n-- > 0)
+		pos = pos->next;
+	return CONTAINER_OF(pos, const struct nfs_call, node);
+}
+
+struct flag {
+	struct behind_writer writer;
+	struct behind_wait wait;
+	struct stable_wait stable;
+	int done, error;
+};
+
+static void writer_done(struct behind_writer *w, int error)
+{
+	CONTAINER_OF(w, struct flag, writer)->done++;
+	CONTAINER_OF(w, struct flag, writer)->error = error;
+}
+
+static void wait_done(struct behind_wait *w, int error)
+{
+	CONTAINER_OF(w, struct flag, wait)->done++;
+	CONTAINER_OF(w, struct flag, wait)->error = error;
+}
+
+static bool give_up(void *arg)
+{
+	return *(bool *)arg;
+}
+
+static void stable_done(struct stable_wait *w, int error)
+{
+	struct flag *f = CONTAINER_OF(w, struct flag, stable);
+
+	f->done++;
+	f->error = error;
+}
+
+static int add(uint64_t offset, const void *data, size_t size, struct flag *f)
+{
+	f->writer.done = writer_done;
+	return write_behind_add(&fs, file, &cred, offset, data, size, &f->writer);
+}
+
+static void settle(struct flag *f)
+{
+	f->wait.done = wait_done;
+	write_behind_settle(file, &f->wait);
+}
+
+static void small_writes_are_gathered_while_one_is_on_its_way(void **state)
+{
+	struct flag w = {0}, s = {0};
+	uint64_t asked = attr_clock();
+
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	assert_int_equal(server.waiting, 1); /* nothing lies still */
+	assert_int_equal(add(1, "b", 1, &w), 0);
+	assert_int_equal(add(2, "cd", 2, &w), 0);
+	assert_int_equal(add(3, "D", 1, &w), 0); /* over what was gathered */
+	assert_int_equal(server.waiting, 1);
+	assert_true(write_behind_outdates(&file->behind, attr_clock()));
+	settle(&s);
+	assert_int_equal(server.waiting, 2);
+	assert_int_equal(waiting(1)->args.io.offset, 1);
+	assert_int_equal(waiting(1)->args.io.count, 3);
+	answer(1, WSIZE, 0);
+	assert_int_equal(s.done, 0);
+	answer(0, WSIZE, 0);
+	assert_int_equal(s.done, 1);
+	assert_memory_equal(server.file, "abcD", 4);
+	assert_true(write_behind_outdates(&file->behind, asked)); /* it was asked before the answers */
+	assert_false(write_behind_outdates(&file->behind, attr_clock()));
+	assert_true(write_log_dirty(&file->writes));
+	settle(&s);
+	assert_int_equal(s.done, 2);
+}
+
+static void what_is_kept_takes_no_more_room_than_it_needs(void **state)
+{
+	struct flag w = {0};
+	const struct data_write *sent;
+
+	assert_int_equal(add(0, "small", 5, &w), 0);
+	sent = CONTAINER_OF(waiting(0), const struct data_write, call);
+	assert_true(malloc_usable_size((void *)(uintptr_t)sent) < sizeof(*sent) + WSIZE / 2);
+	answer(0, WSIZE, 0);
+	assert_memory_equal(server.file, "small", 5);
+}
+
+static void what_was_gathered_goes_with_the_answer(void **state)
+{
+	struct flag w = {0};
+
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	assert_int_equal(add(1, "b", 1, &w), 0);
+	answer(0, WSIZE, 0);
+	assert_int_equal(server.waiting, 1);
+	answer(0, WSIZE, 0);
+	assert_int_equal(server.waiting, 0);
+}
+
+static void nothing_overlaps_on_its_way(void **state)
+{
+	static uint8_t block[WSIZE];
+	struct flag w = {0};
+
+	assert_int_equal(add(10, "abc", 3, &w), 0);
+	assert_int_equal(add(12, "x", 1, &w), -EBUSY);
+	assert_int_equal(add(8, "xyz", 3, &w), -EBUSY);
+	assert_int_equal(add(13, "d", 1, &w), 0);
+	assert_int_equal(add(100, "e", 1, &w), 0); /* elsewhere: another request */
+	assert_int_equal(add(13, "x", 1, &w), -EBUSY);
+	assert_int_equal(add(99, block, WSIZE, &w), -EBUSY); /* also over what is only gathered */
+	while (server.waiting > 0)
+		answer(0, WSIZE, 0);
+	assert_int_equal(add(12, "x", 1, &w), 0);
+	answer(0, WSIZE, 0);
+}
+
+static void credentials_do_not_mix(void **state)
+{
+	struct flag w = {0};
+
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	assert_int_equal(add(1, "b", 1, &w), 0);
+	assert_int_equal(write_behind_add(&fs, file, &other_cred, 2, "c", 1, &w.writer), 0);
+	answer(0, WSIZE, 0);
+	assert_int_equal(waiting(0)->cred.uid, 1);
+	answer(0, WSIZE, 0);
+	assert_int_equal(waiting(0)->cred.uid, 2);
+	answer(0, WSIZE, 0);
+}
+
+static void beside_local_opens_nothing_is_kept(void **state)
+{
+	struct open_wish wish = {.write = true, .generation = 1, .granted_id = 5, .granted_writable = true};
+	struct flag w = {0};
+	int path = open_mode_choose(&file->mode, &wish);
+
+	assert_int_equal(path, OPEN_PATH_PASSTHROUGH);
+	(void)open_mode_count(&file->mode, &wish, OPEN_PATH_PASSTHROUGH);
+	assert_int_equal(add(0, "a", 1, &w), -EBUSY);
+	(void)open_mode_uncount(&file->mode, OPEN_PATH_PASSTHROUGH);
+}
+
+static void a_writer_that_is_too_fast_waits(void **state)
+{
+	static uint8_t block[WSIZE];
+	struct flag w[40] = {0};
+	unsigned n = 0;
+	int r = 0;
+
+	for (; n < ARRAY_SIZE(w) && r == 0; n++)
+		r = add(n * WSIZE, block, WSIZE, &w[n]);
+	assert_int_equal(r, 1);
+	assert_int_equal(server.waiting, n - 1);
+	assert_int_equal(w[n - 1].done, 0);
+	answer(3, WSIZE, 0);
+	assert_int_equal(w[n - 1].done, 1);
+	while (server.waiting > 0)
+		answer(0, WSIZE, 0);
+}
+
+static void short_answers_are_gone_on_with(void **state)
+{
+	struct flag w = {0}, s = {0};
+
+	assert_int_equal(add(0, "abcdef", 6, &w), 0);
+	settle(&s);
+	answer(0, 2, 0);
+	assert_int_equal(s.done, 0);
+	answer(0, 1, 0);
+	answer(0, WSIZE, 0);
+	assert_int_equal(s.done, 1);
+	assert_memory_equal(server.file, "abcdef", 6);
+}
+
+static void an_error_is_told_once_to_each_open_file(void **state)
+{
+	unsigned one = write_log_errors(&file->writes), other = one;
+	struct flag w = {0}, s = {0};
+
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	assert_int_equal(add(1, "b", 1, &w), 0);
+	answer(0, WSIZE, -ENOSPC);
+	answer(0, WSIZE, 0);
+	s.stable.done = stable_done;
+	write_behind_commit(&fs, file, &cred, &s.stable);
+	answer(0, WSIZE, 0); /* COMMIT of what was taken in */
+	assert_int_equal(s.done, 1);
+	assert_int_equal(write_log_check(&file->writes, &one), -ENOSPC);
+	assert_int_equal(write_log_check(&file->writes, &one), 0);
+	assert_int_equal(write_log_check(&file->writes, &other), -ENOSPC);
+}
+
+static void a_commit_covers_what_was_on_its_way(void **state)
+{
+	struct flag w = {0}, s = {0};
+
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	assert_int_equal(add(1, "b", 1, &w), 0);
+	s.stable.done = stable_done;
+	write_behind_commit(&fs, file, &cred, &s.stable);
+	assert_int_equal(server.waiting, 2);
+	answer(1, WSIZE, 0);
+	answer(0, WSIZE, 0);
+	server.verf = 1; /* the server restarts: both are sent again, in order, one at a time */
+	memset(server.file, 0, 2);
+	assert_int_equal(waiting(0)->proc, NFS_COMMIT);
+	answer(0, WSIZE, 0);
+	for (unsigned n = 0; n < 2; n++) {
+		assert_int_equal(server.waiting, 1);
+		assert_int_equal(waiting(0)->proc, NFS_WRITE);
+		assert_int_equal(waiting(0)->args.io.stable, NFS_FILE_SYNC);
+		assert_int_equal(s.done, 0);
+		answer(0, WSIZE, 0);
+	}
+	assert_int_equal(s.done, 1);
+	assert_int_equal(s.error, 0);
+	assert_memory_equal(server.file, "ab", 2);
+	assert_false(write_log_dirty(&file->writes));
+}
+
+static void who_was_killed_waits_no_longer(void **state)
+{
+	struct flag w = {0}, s = {0}, other = {0};
+	bool killed = false;
+	struct nfs_call *call;
+
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	s.wait.patience = (struct patience){.given_up = give_up, .arg = &killed};
+	settle(&s);
+	settle(&other);
+	call = CONTAINER_OF(server.calls.next, struct nfs_call, node);
+	assert_false(call->given_up(call));
+	assert_int_equal(s.done, 0);
+	killed = true;
+	assert_false(call->given_up(call)); /* the WRITE itself goes on */
+	assert_int_equal(s.done, 1);
+	assert_int_equal(s.error, -EINTR);
+	answer(0, WSIZE, 0);
+	assert_int_equal(s.done, 1);
+	assert_int_equal(other.done, 1);
+	assert_int_equal(other.error, 0);
+}
+
+/* Whatever the order of writes and answers, the server ends with what the writer wrote. */
+static void random_writes_end_right(void **state)
+{
+	static uint8_t model[sizeof(server.file)], data[2 * WSIZE];
+	static struct flag w[5000];
+	struct flag s = {0};
+	uint64_t end = 0;
+
+	srandom(1);
+	memset(w, 0, sizeof(w));
+	memset(model, 0, sizeof(model));
+	for (unsigned n = 0; n < ARRAY_SIZE(w); n++) {
+		size_t size = 1 + (size_t)random() % (random() % 8 == 0 ? sizeof(data) : 100);
+		uint64_t offset = (uint64_t)random() % (sizeof(model) - size);
+		int r;
+
+		if (random() % 3 != 0)
+			offset = MIN(end, sizeof(model) - size);
+		end = offset + size;
+		memset(data, (int)n, size);
+		r = add(offset, data, size, &w[n]);
+		if (r == -EBUSY) { /* as write_through() does */
+			settle(&s);
+			while (server.waiting > 0)
+				answer((unsigned)random() % server.waiting, 1 + (size_t)random() % WSIZE, 0);
+			r = add(offset, data, size, &w[n]);
+		}
+		assert_true(r == 0 || r == 1);
+		memcpy(model + offset, data, size);
+		while (server.waiting > 0 && (random() % 4 == 0 || (r == 1 && !w[n].done)))
+			answer((unsigned)random() % server.waiting, WSIZE, 0);
+	}
+	settle(&s);
+	while (server.waiting > 0)
+		answer((unsigned)random() % server.waiting, WSIZE, 0);
+	assert_memory_equal(server.file, model, sizeof(model));
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(small_writes_are_gathered_while_one_is_on_its_way),
+		TEST(what_is_kept_takes_no_more_room_than_it_needs),
+		TEST(what_was_gathered_goes_with_the_answer),
+		TEST(nothing_overlaps_on_its_way),
+		TEST(credentials_do_not_mix),
+		TEST(beside_local_opens_nothing_is_kept),
+		TEST(a_writer_that_is_too_fast_waits),
+		TEST(short_answers_are_gone_on_with),
+		TEST(an_error_is_told_once_to_each_open_file),
+		TEST(a_commit_covers_what_was_on_its_way),
+		TEST(who_was_killed_waits_no_longer),
+		TEST(random_writes_end_right),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
