@@ -2,7 +2,6 @@
 /* localioctl: asks localiofs mounts what they do and why. */
 #include <fcntl.h>
 #include <getopt.h>
-#include <mntent.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,18 +9,19 @@
 
 #include "localiofs/control.h"
 #include "log.h"
+#include "mountinfo.h"
 
 struct mounts {
 	char **dirs;
 	size_t count;
 };
 
-static void usage(FILE *to)
+static void usage(void)
 {
-	(void)fprintf(to, "usage: localioctl status [--json] [MOUNTPOINT...]\n"
-			  "       localioctl --help | --version\n\n"
-			  "Tells of each localiofs mount, or of those given, whether it is local, why not,\n"
-			  "and who serves its bytes.\n");
+	(void)printf("usage: localioctl status [--json] [MOUNTPOINT...]\n"
+		     "       localioctl --help | --version\n\n"
+		     "Tells of each localiofs mount, or of those given, whether it is local, why not,\n"
+		     "and who serves its bytes.\n");
 }
 
 static int add_mount(struct mounts *m, const char *dir)
@@ -36,19 +36,53 @@ static int add_mount(struct mounts *m, const char *dir)
 	return 0;
 }
 
-static int find_mounts(struct mounts *m)
+static int take_mount(const struct mountinfo *m, void *arg)
 {
-	FILE *f = setmntent("/proc/self/mounts", "r");
-	struct mntent *e;
-	int r = 0;
+	return strcmp(m->type, MOUNTINFO_TYPE) == 0 ? add_mount(arg, m->target) : 0;
+}
 
-	if (!f)
-		return -errno;
-	while (r == 0 && (e = getmntent(f)))
-		if (strcmp(e->mnt_type, "fuse.localiofs") == 0)
-			r = add_mount(m, e->mnt_dir);
-	(void)endmntent(f);
-	return r;
+/* JSON is UTF-8, which a name need not be. */
+static json_t *name_json(const char *name)
+{
+	_cleanup_free_ char *copy = NULL;
+	json_t *json = json_string(name);
+
+	if (json)
+		return json;
+	copy = strdup(name);
+	for (char *p = copy; p && *p; p++)
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+	return json_string(copy ? copy : "");
+}
+
+static const char *open_error(int error)
+{
+	switch (error) {
+	case ENOTCONN:
+		return "its localiofs has ended; unmount it";
+	case EACCES:
+		return "permission denied: only the user who mounted it may ask";
+	case ENOTDIR:
+		return "is not the root of a localiofs mount";
+	default:
+		return strerror(error);
+	}
+}
+
+static const char *ioctl_error(int error)
+{
+	switch (error) {
+	case ENOTTY: /* a file system without ioctl(2), or without ours */
+	case ENOSYS:
+	case EINVAL:
+	case EOPNOTSUPP:
+		return "is not the root of a localiofs mount";
+	case EPERM:
+		return "only the user who mounted it and root may ask";
+	default:
+		return strerror(error);
+	}
 }
 
 /* The mount's JSON, or NULL after saying why not. */
@@ -60,19 +94,11 @@ static json_t *ask(const char *dir)
 	json_t *json;
 
 	if (fd < 0) {
-		log_error("%s: %s", dir,
-			errno == ENOTCONN ? "its localiofs has ended; unmount it"
-			: errno == EACCES ? "permission denied: only the user who mounted it may ask"
-					  : strerror(errno));
+		log_error("%s: %s", dir[0] ? dir : "\"\"", open_error(errno));
 		return NULL;
 	}
 	if (!status || ioctl(fd, CONTROL_GET_STATUS, status) < 0) {
-		if (errno == ENOTTY)
-			log_error("%s is not the root of a localiofs mount", dir);
-		else if (errno == EPERM)
-			log_error("%s: only the user who mounted it and root may ask", dir);
-		else
-			log_error("%s: %s", dir, strerror(errno));
+		log_error("%s: %s", dir, ioctl_error(errno));
 		return NULL;
 	}
 	status->json[sizeof(status->json) - 1] = '\0';
@@ -81,7 +107,7 @@ static json_t *ask(const char *dir)
 		log_error("%s: its answer is no JSON: %s", dir, where.text);
 		return NULL;
 	}
-	(void)json_object_set_new(json, "mountpoint", json_string(dir));
+	(void)json_object_set_new(json, "mountpoint", name_json(dir));
 	return json;
 }
 
@@ -97,7 +123,22 @@ static long long number_at(const json_t *json, const char *part, const char *key
 	return json_integer_value(json_object_get(json_object_get(json, part), key));
 }
 
-static void print_for_people(const json_t *j)
+static void print_server(const json_t *server)
+{
+	const json_t *connections = json_object_get(server, "connections");
+	const char *address = json_string_value(json_object_get(server, "address"));
+	size_t up = 0, all = json_array_size(connections);
+
+	for (size_t n = 0; n < all; n++)
+		up += json_is_true(json_object_get(json_array_get(connections, n), "connected"));
+	(void)printf("  server        %s, ", address ? address : "");
+	if (all > 1)
+		(void)printf("%zu of %zu connections up\n", up, all);
+	else
+		(void)printf("%s\n", up > 0 ? "connected" : "not connected");
+}
+
+static void print_for_people(const char *dir, const json_t *j)
 {
 	const char *spec = json_string_value(json_object_get(j, "spec"));
 	const char *state = json_string_value(json_object_get(j, "state"));
@@ -107,21 +148,17 @@ static void print_for_people(const json_t *j)
 	char when[64] = "never";
 
 	if (!spec || !state || !reason || !detail) {
-		(void)printf("%s: its answer is not the status of a localiofs mount\n",
-			json_string_value(json_object_get(j, "mountpoint")));
+		(void)printf("%s: its answer is not the status of a localiofs mount\n", dir);
 		return;
 	}
 	if (last)
 		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", localtime(&last));
-	(void)printf("%s on %s\n", spec,
-		json_string_value(json_object_get(j, "mountpoint")));
+	(void)printf("%s on %s\n", spec, dir);
 	(void)printf("  state         %s", state);
 	if (strcmp(state, reason) != 0)
 		(void)printf(" (%s: %s)", reason, detail);
 	(void)printf("\n");
-	(void)printf("  server        %s, %s\n", text_at(j, "server", "address"),
-		json_is_true(json_object_get(json_object_get(j, "server"), "connected")) ? "connected"
-											: "not connected");
+	print_server(json_object_get(j, "server"));
 	if (strcmp(state, "local") == 0)
 		(void)printf("  sidecar       exports %s, sees us at %s\n", text_at(j, "sidecar", "export"),
 			text_at(j, "sidecar", "peer"));
@@ -135,6 +172,9 @@ static void print_for_people(const json_t *j)
 	(void)printf("  backing ids   %lld held, %lld of them idle, %lld of ended sessions; %lld opens got none (last: %s)\n",
 		number_at(j, "backing_ids", "held"), number_at(j, "backing_ids", "idle"), number_at(j, "backing_ids", "left_over"),
 		number_at(j, "grants", "denied"), text_at(j, "grants", "last_denial"));
+	if (json_is_true(json_object_get(json_object_get(j, "locks"), "noticed")))
+		(void)printf("  locks         %lld held, %lld waited for; on this mount only: other clients do not see them\n",
+			number_at(j, "locks", "locked"), number_at(j, "locks", "waiting"));
 }
 
 static int show_status(const struct mounts *m, bool as_json, bool one)
@@ -150,7 +190,7 @@ static int show_status(const struct mounts *m, bool as_json, bool one)
 		else if (as_json)
 			(void)json_array_append_new(all, j);
 		else {
-			print_for_people(j);
+			print_for_people(m->dirs[n], j);
 			json_decref(j);
 		}
 	}
@@ -171,31 +211,36 @@ int main(int argc, char **argv)
 	int opt, r;
 
 	log_open("localioctl");
+	opterr = 0;
 	while ((opt = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
 			as_json = true;
 			break;
 		case 'h':
-			usage(stdout);
+			usage();
 			return 0;
 		case 'V':
 			(void)printf("localioctl %s\n", LOCALIOFS_VERSION);
 			return 0;
 		default:
-			usage(stderr);
+			if (optopt)
+				log_error("-%c is no switch; expected --json, --help, --version", optopt);
+			else
+				log_error("%.80s is no switch; expected --json, --help, --version",
+					argv[optind - 1]);
 			return 1;
 		}
 	}
 	if (optind >= argc || strcmp(argv[optind], "status") != 0) {
-		log_error("%s: expected the command status", optind < argc ? argv[optind] : "no command");
+		log_error("%.80s: expected the command status", optind < argc ? argv[optind] : "no command");
 		return 1;
 	}
 	r = 0;
 	for (int n = optind + 1; n < argc && r == 0; n++)
 		r = add_mount(&m, argv[n]);
 	if (m.count == 0 && r == 0)
-		r = find_mounts(&m);
+		r = mountinfo_each(take_mount, &m);
 	if (r < 0)
 		log_error("cannot list the mounts: %s", strerror(-r));
 	else

@@ -235,6 +235,31 @@ def removed_while_open():
             os.unlink("victim")
 
 
+def directory_of_removed_files():
+    """Their last closes remove .nfs names in the background; who removes the directory next cannot know of that."""
+    failed = 0
+    os.mkdir("outer")
+    for n in range(150):
+        folder = f"outer/{n}"
+        os.mkdir(folder)
+        opened = [os.open(f"{folder}/{m}", os.O_CREAT | os.O_RDWR) for m in range(20)]
+        for m in range(20):
+            os.unlink(f"{folder}/{m}")
+        for fd in opened:
+            os.close(fd)
+        try:
+            os.rmdir(folder)
+        except OSError:
+            failed += 1
+    equal("a directory can be removed as soon as removed files in it are closed", 0, failed)
+    os.mkdir("holding")
+    fd = os.open("holding/open", os.O_CREAT | os.O_RDWR)
+    os.unlink("holding/open")
+    raises("... and not while one is open", errno.ENOTEMPTY, os.rmdir, "holding")
+    os.close(fd)
+    os.rmdir("holding")
+
+
 def attributes():
     state, server = os.statvfs("."), os.statvfs(BACKING)
     equal("statfs tells the server's size", server.f_blocks * server.f_frsize, state.f_blocks * state.f_frsize)
@@ -281,6 +306,7 @@ def sticky():
     true("... and cannot remove another's", code & 2 == 0)
 
 
-for part in (contents, mapping, appending, sizes, names, kinds, removed_while_open, attributes, sticky):
+for part in (contents, mapping, appending, sizes, names, kinds, removed_while_open, directory_of_removed_files, attributes,
+             sticky):
     part()
 finish()

@@ -7,6 +7,7 @@
 and ends with finish(). It prints a line for each check, which tools/test counts, and goes on after a failure.
 """
 import atexit
+import concurrent.futures
 import ctypes
 import fcntl
 import json
@@ -24,31 +25,45 @@ ROOT = HERE.parent.parent
 TEST_UID = 12345  # the ordinary user that tools/testenv's /etc/passwd has a name for
 LONG = os.environ.get("LOCALIOFS_LONG") == "1"
 os.environ.setdefault("LOCALIOFS_SEED", str(int.from_bytes(os.urandom(3), "big")))
+SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"
+FS = os.environ.get("LOCALIOFS_FS") or "ext4"
 failures = 0
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def in_testenv(*options):
-    """Go on inside tools/testenv with these options."""
+    """Go on inside tools/testenv with these options, on the chosen server and filesystem."""
     if os.environ.get("LOCALIOFS_IN_TESTENV"):
         return
     need_root()
     os.environ["LOCALIOFS_IN_TESTENV"] = "1"
-    argv = [str(ROOT / "tools/testenv"), *options, "--", sys.executable, str(Path(sys.argv[0]).resolve()), *sys.argv[1:]]
+    argv = [str(ROOT / "tools/testenv"), f"--server={SERVER}", f"--fs={FS}", *options, "--", sys.executable,
+            str(Path(sys.argv[0]).resolve()), *sys.argv[1:]]
     os.execv(argv[0], argv)
 
 
 def need_root():
+    """... and a server, the filesystem, and FUSE passthrough."""
     if os.geteuid() != 0:
         skip_all("needs root")
+    packages = Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache") / "server"
+    if SERVER == "knfsd":
+        guest = Path(os.environ.get("LOCALIOFS_KNFSD_GUEST") or ROOT.parent / "shared/knfsd-guest")
+        if not any(os.path.exists(p) for p in (packages / "usr/sbin/exportfs", "/usr/sbin/exportfs")):
+            skip_all("needs the tools of the kernel's NFS server: run tools/deps")
+        if not (guest / "linux.zst").exists():
+            skip_all(f"needs the knfsd guest: no {guest}/linux.zst (LOCALIOFS_KNFSD_GUEST)")
+        return  # the guest's kernel has the rest
     if not os.path.exists("/dev/fuse"):
         skip_all("needs /dev/fuse")
     release = os.uname().release
     if tuple(map(int, release.split("-")[0].split(".")[:2])) < (6, 9):
         skip_all(f"needs Linux 6.9 for FUSE passthrough, this is {release}")
-    cache = Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache")
-    if not (cache / "server/usr/bin/ganesha.nfsd").exists():
+    if not (packages / "usr/bin/ganesha.nfsd").exists():
         skip_all("needs NFS-Ganesha: run tools/deps")
+    known = Path("/proc/filesystems").read_text().split()
+    if FS != "dir" and FS not in known and run("modprobe", "-q", FS).returncode != 0:
+        skip_all(f"needs a kernel with {FS}")
 
 
 def say(line):
@@ -156,10 +171,15 @@ class Controller:
             os._exit(0)
         other.close()
 
-    def must(self, *argv):
+    def run(self, *argv):
+        """Its status and what it said."""
         self.socket.send(" ".join(argv).encode())
         code, _, output = self.socket.recv(4096).decode().partition(" ")
-        if code != "0":
+        return int(code), output
+
+    def must(self, *argv):
+        code, output = self.run(*argv)
+        if code != 0:
             fail(f"{' '.join(argv)} works", output)
             sys.exit(1)
 
@@ -201,10 +221,12 @@ def status(mnt=None):
 
 
 def wait_state(state, mnt=None, seconds=30):
+    """The status, as soon as it says so."""
     if not wait_for(lambda: status(mnt)["state"] == state, seconds):
         now = status(mnt)
         fail(f"the mount becomes {state}", f"{now['state']} ({now['reason']}: {now['detail']})")
         sys.exit(1)
+    return status(mnt)
 
 
 def mount(where, options=None, spec=None):
@@ -215,6 +237,13 @@ def mount(where, options=None, spec=None):
     return where
 
 
+def sidecar_command(*options):
+    """A sidecar beside the environment's server, for tests that start one of their own."""
+    words = {"ganesha": ("--server=ganesha", "--config=/run/testenv/ganesha.conf"),
+             "knfsd": ("--server=knfsd", "--config=/var/lib/nfs/etab")}
+    return [os.environ["LOCALIOFS_BIN"] + "/localiofs-sidecar", *words[SERVER], *options]
+
+
 def become(uid, gid, groups=()):
     """In a child process: be someone else, without capabilities unless uid is 0."""
     os.setgroups(groups)
@@ -222,8 +251,32 @@ def become(uid, gid, groups=()):
     os.setresuid(uid, uid, uid)
 
 
+class User:
+    """Somebody else, on a thread of his own: user(os.open, path, os.O_RDONLY) is what he gets, or the errno's name."""
+
+    def __init__(self, uid, gid, groups=()):
+        self.pool = concurrent.futures.ThreadPoolExecutor(1)
+        self.pool.submit(self.become, uid, gid, groups).result()
+
+    @staticmethod
+    def become(uid, gid, groups):
+        # The C library would change all threads of the process.
+        array = (ctypes.c_uint32 * len(groups))(*groups)
+        for call in ((116, len(groups), array), (119, gid, gid, gid), (117, uid, uid, uid)):
+            if libc.syscall(*call) < 0:
+                raise OSError(ctypes.get_errno(), "cannot change the credential")
+
+    def __call__(self, function, *args):
+        try:
+            return self.pool.submit(function, *args).result()
+        except OSError as error:
+            return errno_name(error.errno)
+
+
 def scratch():
-    path = Path(tempfile.mkdtemp(prefix="localiofs-test."))
+    # In the knfsd guest /tmp is the machine's, seen through a filesystem that fusermount3 does not mount on.
+    folder = "/run/testenv" if SERVER == "knfsd" and os.environ.get("LOCALIOFS_IN_TESTENV") else None
+    path = Path(tempfile.mkdtemp(prefix="localiofs-test.", dir=folder))
     path.chmod(0o711)
     owner = os.getpid()
     atexit.register(lambda: shutil.rmtree(path, ignore_errors=True) if os.getpid() == owner else None)

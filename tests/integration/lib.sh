@@ -6,17 +6,26 @@
 #
 # A test is one program with one purpose. It prints a line for each check ("ok - SENTENCE", "not ok - SENTENCE",
 # "skip - SENTENCE"), which tools/test counts, and goes on after a failure. Run alone, it is its own command.
-# Marks in its first lines: "# build: plain" (not the sanitizer build), "# needs: passthrough ganesha" (what
-# LOCALIOFS_REQUIRE may forbid to skip), "# timeout: SECONDS".
+# Marks in its first lines: "# build: plain" (not the sanitizer build), "# needs: passthrough server" (what
+# LOCALIOFS_REQUIRE may forbid to skip), "# timeout: SECONDS", "# alone: WHY" (with no other test beside it), and
+# "# on: ext4 xfs btrfs overlay knfsd", the filesystems and servers that tools/test runs it on. LOCALIOFS_FS and
+# LOCALIOFS_SERVER choose: LOCALIOFS_SERVER=knfsd tests/integration/test-mount-helper.
 set -uo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 TESTENV=$ROOT/tools/testenv
-SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/localiofs-test.XXXXXX")
+SERVERS=${LOCALIOFS_CACHE:-$ROOT/.cache}/server
+GUEST=${LOCALIOFS_KNFSD_GUEST:-$ROOT/../shared/knfsd-guest}
+# In the knfsd guest /tmp is the machine's, seen through a filesystem that fusermount3 does not mount on.
+scratch_folder=${TMPDIR:-/tmp}
+if [ "${LOCALIOFS_IN_TESTENV:-}${LOCALIOFS_SERVER:-}" = 1knfsd ]; then scratch_folder=/run/testenv; fi
+SCRATCH=$(mktemp -d "$scratch_folder/localiofs-test.XXXXXX")
 LOCALIOFS_SEED=${LOCALIOFS_SEED:-$((RANDOM * 32768 + RANDOM))}
 export LOCALIOFS_SEED
 # shellcheck disable=SC2034 # for the tests: the ordinary user that tools/testenv's /etc/passwd has a name for
 TEST_UID=12345
+SERVER=${LOCALIOFS_SERVER:-ganesha}
+FS=${LOCALIOFS_FS:-ext4}
 failures=0
 
 finish() {
@@ -27,11 +36,11 @@ finish() {
 }
 trap finish EXIT
 
-# Go on inside tools/testenv with these options.
+# Go on inside tools/testenv with these options, on the chosen server and filesystem.
 in_testenv() {
   [ -z "${LOCALIOFS_IN_TESTENV:-}" ] || return 0
   rm -rf "$SCRATCH"
-  LOCALIOFS_IN_TESTENV=1 exec "$TESTENV" "$@" -- "${BASH_SOURCE[1]}"
+  LOCALIOFS_IN_TESTENV=1 exec "$TESTENV" --server="$SERVER" --fs="$FS" "$@" -- "${BASH_SOURCE[1]}"
 }
 
 ok() { echo "ok - $1"; }
@@ -86,19 +95,29 @@ as() {
   setpriv --reuid="$uid" --regid="${gids%%,*}" "$groups" --inh-caps=-all -- "${@:2}"
 }
 
-# Skip the whole test where the machine lacks something: need passthrough ganesha
+# Skip the whole test where the machine lacks something: need passthrough server
 need() {
   local what kernel
+  [ -z "${LOCALIOFS_IN_TESTENV:-}" ] || return 0
   for what; do
+    [ "$what" != server ] || what=$SERVER
     case $what in
       passthrough)
         kernel=$(uname -r)
+        [ "$SERVER" != knfsd ] || continue  # the guest's kernel has it
         [ -c /dev/fuse ] || skip_all "needs /dev/fuse"
         printf '6.9\n%s\n' "$kernel" | sort -CV || skip_all "needs Linux 6.9 for FUSE passthrough, this is $kernel"
         ;;
       ganesha)
-        [ -x "${LOCALIOFS_CACHE:-$ROOT/.cache}/server/usr/bin/ganesha.nfsd" ] ||
-          skip_all "needs NFS-Ganesha: run tools/deps"
+        [ -x "$SERVERS/usr/bin/ganesha.nfsd" ] || skip_all "needs NFS-Ganesha: run tools/deps"
+        case $FS in
+          dir) ;;
+          *) grep -qw "$FS" /proc/filesystems || modprobe -q "$FS" || skip_all "needs a kernel with $FS" ;;
+        esac
+        ;;
+      knfsd)
+        [ -x "$SERVERS/usr/sbin/exportfs" ] || [ -x /usr/sbin/exportfs ] || skip_all "needs the tools of the kernel's NFS server: run tools/deps"
+        [ -f "$GUEST/linux.zst" ] || skip_all "needs the knfsd guest: no $GUEST/linux.zst (LOCALIOFS_KNFSD_GUEST)"
         ;;
       *) skip_all "needs $what, which lib.sh does not know how to look for" ;;
     esac

@@ -85,6 +85,11 @@ def nfs_lookup(directory, name, host="127.0.0.1"):
     return result[8:8 + length]
 
 
+def nfs_knows(handle, host="127.0.0.1"):
+    """Whether GETATTR takes the handle."""
+    return struct.unpack(">I", rpc(NFS_PORT, 100003, 3, 1, opaque(handle), host=host)[:4])[0] == 0
+
+
 def ask_local(nonce, host="127.0.0.1", port=PROBE_PORT, source_port=None):
     """UUID_IS_LOCAL, as a client asks it of the server's host."""
     return rpc(port, 400122, 1, UUID_IS_LOCAL, nonce, host=host, source_port=source_port)
@@ -271,6 +276,7 @@ class RawFuse:
         self.attr_uid, self.attr_mode = 0, 0o666
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
+        os.stat(self.directory)  # waits for INIT: before, the descriptor is no mount's
 
     def serve(self):
         poll = select.poll()
@@ -301,7 +307,7 @@ class RawFuse:
         if opcode == INIT:
             major, minor, readahead, flags = struct.unpack("=IIII", body[:16])
             self.reply(unique, struct.pack("=IIIIHHIIHHIIHH20x", 7, min(minor, 45), readahead, 1 << 30, 12, 9, 1 << 17, 1,
-                                           0, 0, 1 << 5, 1, 0, 0))  # FUSE_INIT_EXT, FUSE_PASSTHROUGH, stack depth 1
+                                           0, 0, 1 << 5, 2, 0, 0))  # FUSE_INIT_EXT, FUSE_PASSTHROUGH, also on overlayfs
         elif opcode == LOOKUP:
             name = body.split(b"\0")[0].decode()
             if name not in self.open_with:

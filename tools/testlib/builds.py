@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -14,6 +15,8 @@ class BuildError(Exception):
 class Build:
     """One build directory: its meson options and environment."""
 
+    one_at_a_time = threading.Lock()  # each uses all CPUs
+
     def __init__(self, name, *options, **environment):
         self.directory = ROOT / name
         self.options = options
@@ -22,12 +25,12 @@ class Build:
 
     def make(self):
         """Bring it up to date, once a run. BuildError with what the build said."""
-        if self.done:
-            return self.directory
-        if not (self.directory / "build.ninja").exists():
-            self.run("meson", "setup", *self.options, self.directory, ROOT)
-        self.run("ninja", "-C", self.directory)
-        self.done = True
+        with self.one_at_a_time:
+            if not self.done:
+                if not (self.directory / "build.ninja").exists():
+                    self.run("meson", "setup", *self.options, self.directory, ROOT)
+                self.run("ninja", "-C", self.directory)
+                self.done = True
         return self.directory
 
     def run(self, *argv):

@@ -12,52 +12,18 @@ import sys
 import time
 from pathlib import Path
 
-from . import loopdev, parts
-from .namespaces import MS_BIND, MS_REC, Terminated, check, libc, terminate_on_signals
-from .parts import BIN, DIR, EXPORT, PartError
+from . import filesystems, parts, servers
+from .namespaces import Terminated, terminate_on_signals
+from .parts import BIN, DIR
+from .places import PartError, make_etc, private_tmpfs, run
 
 MNT = DIR / "mnt"
 SANITIZER = DIR / "sanitizer"
 PROGRAMS = ("localiofs", "localiofs-sidecar", "localioctl")
-MKFS = {"ext4": ["mkfs.ext4", "-q", "-E", "lazy_itable_init=1,nodiscard"]}
-TEST_UID = 12345
+# A process in the guest is one here, and each of its pages that has no neighbour a mapping: with vm.max_map_count of
+# them, 65530, its page faults never end. ASan's usual 256 MB of freed memory are too many.
+GUEST_ASAN = ":quarantine_size_mb=8"
 FAILED = 125  # exit status when the environment, not COMMAND, failed
-
-
-def run(argv):
-    """Run a helper program; PartError with what it said when it fails."""
-    result = subprocess.run(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, errors="replace")
-    if result.returncode != 0:
-        raise PartError(f"{argv[0]} failed ({result.returncode}): {result.stdout.strip()}")
-    return result.stdout
-
-
-def private_tmpfs(path, keep):
-    """A fresh tmpfs on path. The entries that keep(name) names stay what they were."""
-    old = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    names = [name for name in os.listdir(old) if keep(name)]
-    run(["mount", "-t", "tmpfs", "-o", f"mode={stat.S_IMODE(os.fstat(old).st_mode):o}", "testenv", path])
-    for name in names:
-        mode = os.stat(name, dir_fd=old, follow_symlinks=False).st_mode
-        new = Path(path, name)
-        if stat.S_ISLNK(mode):
-            new.symlink_to(os.readlink(name, dir_fd=old))
-            continue
-        new.mkdir() if stat.S_ISDIR(mode) else new.touch()
-        # Not mount(8): it would resolve the path, and that leads to the new tmpfs.
-        check(libc.mount(f"/proc/self/fd/{old}/{name}".encode(), bytes(new), None, MS_BIND | MS_REC, None), str(new))
-    os.close(old)
-
-
-def overlay(path):
-    """Make changes below path private."""
-    scratch = DIR / "overlay" / path.strip("/").replace("/", "-")
-    (scratch / "upper").mkdir(parents=True)
-    (scratch / "work").mkdir()
-    shutil.copymode(path, scratch / "upper")
-    run(["mount", "-t", "overlay", "-o", f"lowerdir={path},upperdir={scratch}/upper,workdir={scratch}/work",
-         "testenv", path])
 
 
 class Environment:
@@ -65,7 +31,10 @@ class Environment:
         self.options = options
         self.build = Path(build)
         self.packages = Path(packages)
-        self.server = self.sidecar = None
+        self.server = servers.make(options.server, packages)
+        self.sidecar = None
+        self.export = DIR / ("machine/export" if options.fs == "dir" else "export")
+        self.in_guest = options.server == "knfsd"
 
     def say(self, text):
         if self.options.verbose:
@@ -79,7 +48,7 @@ class Environment:
         private_tmpfs("/dev/shm", lambda name: name != "localiofs")
         if os.path.isdir("/var/lib/nfs"):
             private_tmpfs("/var/lib/nfs", lambda name: False)
-        for folder in (DIR, EXPORT, BIN, DIR / "path"):
+        for folder in (DIR, BIN, DIR / "path"):
             folder.mkdir(mode=0o755)
         SANITIZER.mkdir()
         SANITIZER.chmod(0o1777)
@@ -94,33 +63,10 @@ class Environment:
         run(["ip", "link", "set", "lo", "up"])
 
     def make_etc(self):
-        """What the servers look for in /etc, /usr/sbin, and mount(8) in /sbin."""
-        overlay("/etc")
-        if not os.path.lexists("/etc/mtab"):
-            os.symlink("/proc/self/mounts", "/etc/mtab")
-        for name in ("netconfig", "rpc"):
-            if not os.path.exists(f"/etc/{name}") and (self.packages / "etc" / name).exists():
-                shutil.copy(self.packages / "etc" / name, f"/etc/{name}")
-        with open("/etc/passwd", "r+", encoding="utf-8") as passwd:
-            if not any(line.startswith("_rpc:") for line in passwd):
-                passwd.write("_rpc:x:65533:65534::/run/rpcbind:/usr/sbin/nologin\n")
-            # An ordinary user for tests: fusermount3 serves nobody without a name.
-            passwd.write(f"testenv:x:{TEST_UID}:{TEST_UID}::/:/bin/sh\n")
-        sbin = os.path.realpath("/sbin")
-        overlay(sbin)
-        link = Path(sbin, "mount.localiofs")
-        link.unlink(missing_ok=True)
-        link.symlink_to(BIN / "mount.localiofs")
+        make_etc(self.packages, DIR / "overlays", BIN / "mount.localiofs")
 
     def make_filesystem(self):
-        backing = loopdev.unnamed_file(self.options.size << 20)
-        path, device = loopdev.attach(backing)
-        os.close(backing)
-        run([*MKFS[self.options.fs], path])
-        run(["mount", "-t", self.options.fs, path, EXPORT])
-        os.close(device)  # the mount holds it now
-        EXPORT.chmod(0o755)
-        shutil.rmtree(EXPORT / "lost+found", ignore_errors=True)
+        filesystems.make(self.options, self.export, self.in_guest)
 
     def install_programs(self):
         """The build may lie where only root can go: bind mounts of the programs do not mind."""
@@ -135,8 +81,8 @@ class Environment:
 
     def start_server(self):
         parts.Rpcbind(self.packages).start()
-        self.server = parts.Ganesha(self.packages)
-        self.server.write_config(self.options.export)
+        servers.KIND.write_text(self.options.server)
+        self.server.write_config(self.export, self.options.export)
         self.server.start()
 
     def mount(self):
@@ -149,7 +95,7 @@ class Environment:
         return json.loads(run([BIN / "localioctl", "status", "--json", MNT]))["state"]
 
     def spec(self):
-        return f"localhost:{EXPORT}"
+        return f"localhost:{self.export}"
 
     def mount_options(self):
         own = f"local={self.options.local},registry={parts.REGISTRY},probeport={parts.PROBE_PORT}"
@@ -157,14 +103,15 @@ class Environment:
 
     def make(self):
         os.umask(0o022)
-        steps = [(self.make_places, "private /run, /dev/shm, /dev/fuse, network"),
-                 (self.make_etc, "private /etc and /sbin"),
-                 (self.make_filesystem, f"{self.options.fs}, {self.options.size} MB"),
-                 (self.install_programs, f"programs of {self.build}"),
-                 (self.set_variables, "variables"),
-                 (self.start_server, "rpcbind and NFS-Ganesha")]
+        steps = [(self.make_places, "private /run, /dev/shm, /dev/fuse, network")]
+        if not self.in_guest:  # which has them from testlib.guest
+            steps.append((self.make_etc, "private /etc and /sbin"))
+        steps += [(self.make_filesystem, f"filesystem: {self.options.fs}, {self.options.size} MB"),
+                  (self.install_programs, f"programs of {self.build}"),
+                  (self.set_variables, "variables"),
+                  (self.start_server, f"rpcbind and {self.options.server}")]
         if self.options.sidecar:
-            self.sidecar = parts.Sidecar()
+            self.sidecar = parts.Sidecar(self.server)
             steps.append((self.sidecar.start, "localiofs-sidecar"))
         if self.options.mount:
             steps.append((self.mount, f"mount -t localiofs -o {self.mount_options()} {self.spec()} {MNT}"))
@@ -176,16 +123,18 @@ class Environment:
     def set_variables(self):
         os.environ.update({
             "PATH": f"{DIR}/path:{BIN}:{os.environ.get('PATH', '/usr/sbin:/usr/bin:/sbin:/bin')}",
-            "LOCALIOFS_BACKING": str(EXPORT),
+            "LOCALIOFS_BACKING": str(self.export),
             "LOCALIOFS_SPEC": self.spec(),
             "LOCALIOFS_OPTS": self.mount_options(),
             "LOCALIOFS_BIN": str(BIN),
+            "LOCALIOFS_SERVER": self.options.server,
+            "LOCALIOFS_FS": self.options.fs,
         })
         os.environ.pop("LOCALIOFS_MNT", None)
         if self.options.mount:
             os.environ["LOCALIOFS_MNT"] = str(MNT)
         # What a sanitizer finds in a daemon goes to a file, and is looked for at the end.
-        for name, extra in (("ASAN", ""), ("UBSAN", ":print_stacktrace=1:halt_on_error=1"), ("TSAN", "")):
+        for name, extra in (("ASAN", GUEST_ASAN if self.in_guest else ""), ("UBSAN", ":print_stacktrace=1:halt_on_error=1"), ("TSAN", "")):
             own = f"log_path={SANITIZER}/{name.lower()}{extra}"
             os.environ[f"{name}_OPTIONS"] = ":".join(filter(None, [os.environ.get(f"{name}_OPTIONS"), own]))
 
@@ -219,8 +168,10 @@ class Environment:
             _, where, kind, *_ = line.split()
             if kind.startswith("fuse.localiofs"):
                 subprocess.run(["umount", "-l", where.encode().decode("unicode_escape")], stderr=subprocess.DEVNULL)
-        if self.server and self.server.pid():
-            os.kill(self.server.pid(), signal.SIGKILL)
+        try:
+            self.server.kill()
+        except PartError:
+            pass  # it runs no more, or has not yet
         try:
             os.kill(-1, signal.SIGTERM)
         except ProcessLookupError:
@@ -231,7 +182,7 @@ class Environment:
             except ProcessLookupError:
                 pass
             self.reap(5)
-        subprocess.run(["umount", EXPORT], stderr=subprocess.DEVNULL)
+        subprocess.run(["umount", self.export], stderr=subprocess.DEVNULL)
 
     @staticmethod
     def reap(seconds):

@@ -1,7 +1,10 @@
-"""An NFS-Ganesha configuration from exports(5) words."""
+"""NFS-Ganesha, from the packages that tools/deps unpacked, and its configuration from exports(5) words."""
+from .parts import DIR, Unpacked, tcp_answers
 
 DEFAULT_EXPORT = "rw,no_root_squash,insecure"
+FILESYSTEMS = ("ext4", "xfs", "btrfs", "overlay", "dir")
 NFS_PORT = 2049
+CONFIG = DIR / "ganesha.conf"
 
 TEMPLATE = """\
 NFS_CORE_PARAM {{
@@ -40,7 +43,7 @@ WORDS = {
 }
 
 
-def parse_export(words):
+def parse_export(words, _filesystem):
     """The settings that a comma list of exports(5) words makes, on top of DEFAULT_EXPORT."""
     settings = {"anonuid": 65534, "anongid": 65534}
     for word in f"{DEFAULT_EXPORT},{words}".split(","):
@@ -57,3 +60,26 @@ def parse_export(words):
 
 def configuration(settings, path, plugins, state):
     return TEMPLATE.format(port=NFS_PORT, path=path, plugins=plugins, state=state, **settings)
+
+
+class Ganesha(Unpacked):
+    name = "server"
+
+    def write_config(self, path, settings):
+        plugins = next(self.packages.glob("usr/lib/*/ganesha/libfsalvfs.so")).parent
+        state = DIR / "ganesha"
+        state.mkdir(exist_ok=True)
+        CONFIG.write_text(configuration(settings, path, plugins, state))
+
+    def sidecar_arguments(self):
+        return ["--server=ganesha", f"--config={CONFIG}"]
+
+    def argv(self):
+        return [self.packages / "usr/bin/ganesha.nfsd", "-F", "-f", CONFIG, "-L", self.log, "-p", DIR / "ganesha.pid"]
+
+    def ready(self):
+        return tcp_answers(NFS_PORT)
+
+    def stop(self):
+        # Ganesha takes many seconds to come to an end, and its clients see no difference.
+        self.kill()

@@ -15,6 +15,7 @@ MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_PRIVATE = 1 << 18
 PR_SET_PDEATHSIG = 1
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -28,8 +29,9 @@ def check(result, what):
 def run(function):
     """Call function() as pid 1 of new namespaces; return its status as a shell would (128 + N for a signal).
 
-    INT, TERM and HUP that reach the caller go on to pid 1, where Terminated is raised (see terminate_on_signals).
+    INT, TERM and HUP that reach the caller go on to pid 1, where they wait for handle_signals.
     """
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # pid 1 loses what comes before it has a handler
     check(libc.unshare(CLONE_NEWPID), "unshare(CLONE_NEWPID)")  # for the child; we stay where we are
     alive_read, alive_write = os.pipe()
     child = os.fork()
@@ -45,8 +47,7 @@ def run(function):
         return_status = function()
         os._exit(return_status)
     os.close(alive_read)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda number, _: os.kill(child, number))
+    handle_signals(lambda number, _: os.kill(child, number))
     os.write(alive_write, b"x")
     os.close(alive_write)
     _, status = os.waitpid(child, 0)
@@ -62,11 +63,17 @@ class Terminated(BaseException):
         self.number = number
 
 
+def handle_signals(handler):
+    """INT, TERM and HUP are for handler, also those that waited."""
+    for number in SIGNALS:
+        signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def terminate_on_signals():
-    """Raise Terminated for the signals that run() passes on."""
+    """Raise Terminated for INT, TERM and HUP."""
     def handler(number, _):
-        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for other in SIGNALS:
             signal.signal(other, signal.SIG_IGN)  # once is enough, taking down goes on undisturbed
         raise Terminated(number)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, handler)
+    handle_signals(handler)

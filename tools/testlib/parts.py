@@ -4,25 +4,21 @@ A part's pid lies in DIR/NAME.pid and its output in DIR/NAME.log, so that tools/
 what tools/testenv started. start() returns when the part answers.
 """
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
 
-from . import ganesha
+from .places import PartError
 
 DIR = Path("/run/testenv")
-EXPORT = DIR / "export"
 BIN = DIR / "bin"
 REGISTRY = "/dev/shm/localiofs"
 PROBE_PORT = 20122
 START_TIMEOUT = 30  # seconds; a sanitizer build on a busy machine is slow
 STOP_TIMEOUT = 15
-
-
-class PartError(Exception):
-    pass
 
 
 def tcp_answers(port):
@@ -68,8 +64,11 @@ class Part:
             return None
         return pid if state not in "ZX" else None
 
+    def running(self):
+        return self.pid() is not None
+
     def start(self):
-        if self.pid():
+        if self.running():
             raise PartError(f"{self.name} runs already")
         with open(self.log, "ab") as log:
             process = subprocess.Popen(self.argv(), env=self.environment(), stdin=subprocess.DEVNULL, stdout=log,
@@ -97,11 +96,18 @@ class Part:
 
 
 class Unpacked(Part):
-    """A program of a server package that tools/deps unpacked."""
+    """A program of a server package: where tools/deps unpacked it, else where the machine has it installed."""
 
     def __init__(self, packages):
         super().__init__()
         self.packages = Path(packages)
+
+    def program(self, name):
+        unpacked = [self.packages / folder / name for folder in ("usr/sbin", "sbin", "usr/bin")]
+        found = next(filter(os.path.exists, unpacked), None) or shutil.which(name, path="/usr/sbin:/sbin:/usr/bin:/bin")
+        if not found:
+            raise PartError(f"{name}: neither unpacked below {self.packages} (tools/deps does that) nor installed")
+        return found
 
     def environment(self):
         folders = [*self.packages.glob("usr/lib/*-linux-gnu*"), *self.packages.glob("lib/*-linux-gnu*"),
@@ -113,41 +119,22 @@ class Rpcbind(Unpacked):
     name = "rpcbind"
 
     def argv(self):
-        program = next(p for p in (self.packages / "sbin/rpcbind", self.packages / "usr/sbin/rpcbind") if p.exists())
-        return [program, "-f", "-w"]
+        return [self.program("rpcbind"), "-f", "-w"]
 
     def ready(self):
         return tcp_answers(111) and os.path.exists("/run/rpcbind.sock")
 
 
-class Ganesha(Unpacked):
-    name = "server"
-    config = DIR / "ganesha.conf"
-
-    def write_config(self, settings):
-        plugins = next(self.packages.glob("usr/lib/*/ganesha/libfsalvfs.so")).parent
-        state = DIR / "ganesha"
-        state.mkdir(exist_ok=True)
-        self.config.write_text(ganesha.configuration(settings, EXPORT, plugins, state))
-
-    def argv(self):
-        return [self.packages / "usr/bin/ganesha.nfsd", "-F", "-f", self.config, "-L", self.log,
-                "-p", DIR / "ganesha.pid"]
-
-    def ready(self):
-        return tcp_answers(ganesha.NFS_PORT)
-
-    def stop(self):
-        # Ganesha takes many seconds to come to an end, and its clients see no difference.
-        self.kill()
-
-
 class Sidecar(Part):
     name = "sidecar"
 
+    def __init__(self, server):
+        super().__init__()
+        self.server = server
+
     def argv(self):
-        return [BIN / "localiofs-sidecar", "--server=ganesha", f"--config={Ganesha.config}",
-                f"--registry={REGISTRY}", f"--probeport={PROBE_PORT}"]
+        return [BIN / "localiofs-sidecar", *self.server.sidecar_arguments(), f"--registry={REGISTRY}",
+                f"--probeport={PROBE_PORT}"]
 
     def environment(self):
         return {**os.environ, "NOTIFY_SOCKET": str(self.notify_path)}

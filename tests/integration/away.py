@@ -1,0 +1,104 @@
+"""What the tests share in which the NFS server is away, slow or another: mounts whose log they read, the server's pid."""
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import lib
+
+NFS_PORT = 2049
+
+
+def server_pid():
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            if path.read_text().startswith("ganesha.nfsd"):
+                return int(path.parent.name)
+        except OSError:
+            continue
+    lib.fail("the NFS server runs")
+    raise SystemExit(1)
+
+
+class Mount:
+    """A mount in the foreground; its log is in self.log()."""
+
+    def __init__(self, directory, options="", spec=None):
+        self.path = Path(directory)
+        self.path.mkdir()
+        self.logfile = Path(f"{directory}.log")
+        extra = f",{options}" if options else ""
+        with open(self.logfile, "wb") as log:
+            self.process = subprocess.Popen(
+                ["localiofs", spec or os.environ["LOCALIOFS_SPEC"], str(self.path), "-f", "-o",
+                 os.environ["LOCALIOFS_OPTS"] + ",local=off" + extra],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        if not lib.wait_for(lambda: os.path.ismount(self.path) or self.process.poll() is not None, 30) or \
+                self.process.poll() is not None:
+            lib.fail(f"the mount with {options or 'no options'} comes up", self.log())
+            raise SystemExit(1)
+
+    def log(self):
+        return self.logfile.read_text(errors="replace")
+
+    def said(self, text):
+        return self.log().count(text)
+
+    def status(self):
+        return lib.status(self.path)
+
+    def end(self):
+        subprocess.run(["umount", "-l", self.path], check=True)
+        try:
+            return self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return "it did not end"
+
+    def context_switches(self):
+        """How often the daemon's threads went to sleep by themselves so far: each sleep ends in a wakeup."""
+        total = 0
+        for path in Path(f"/proc/{self.process.pid}/task").glob("*/status"):
+            text = path.read_text()
+            total += int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+        return total
+
+
+class Stopped:
+    """with Stopped(): the server takes connections and answers nothing (SIGSTOP)."""
+
+    def __enter__(self):
+        self.pid = server_pid()
+        os.kill(self.pid, signal.SIGSTOP)
+        return self
+
+    def __exit__(self, *_):
+        os.kill(self.pid, signal.SIGCONT)
+
+
+def in_child(function, *args):
+    """Runs it in a child; the pid. Its exit status is 0, or the errno that it ended with."""
+    child = os.fork()
+    if child:
+        return child
+    code = 99
+    try:
+        function(*args)
+        code = 0
+    except OSError as error:
+        code = error.errno
+    finally:
+        os._exit(code)
+
+
+def ended(child, seconds):
+    """The wait status of a child that ends in time, None for one that does not."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return status
+        time.sleep(0.02)
+    return None

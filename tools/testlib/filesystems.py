@@ -1,0 +1,78 @@
+"""The filesystems that tools/testenv --fs can export, each empty and gone with the namespaces."""
+import ctypes
+import os
+import shutil
+import struct
+from pathlib import Path
+
+from . import loopdev
+from .namespaces import libc
+from .parts import DIR
+from .places import PartError, run
+
+AT_FDCWD = -100
+MKFS = {
+    "ext4": ["mkfs.ext4", "-q", "-E", "lazy_itable_init=1,nodiscard"],
+    "xfs": ["mkfs.xfs", "-q", "-K"],
+    "btrfs": ["mkfs.btrfs", "-q", "-K"],
+}
+LEAST_MB = {"ext4": 8, "xfs": 300, "btrfs": 128, "overlay": 16, "tmpfs": 1}
+RAMDISK = "/dev/ram0"  # of the knfsd guest, whose kernel is told its size; faster than a disk there
+RAMDISK_MB = 1536
+
+
+def make_disk(kind, size, where, ramdisk):
+    """A new filesystem of this kind, mounted at where."""
+    if ramdisk:
+        run([*MKFS[kind], RAMDISK])
+        run(["mount", "-t", kind, RAMDISK, where])
+    else:
+        backing = loopdev.unnamed_file(size << 20)
+        path, device = loopdev.attach(backing)
+        os.close(backing)
+        run([*MKFS[kind], path])
+        run(["mount", "-t", kind, path, where])
+        os.close(device)  # the mount holds it now
+    shutil.rmtree(where / "lost+found", ignore_errors=True)
+
+
+def make_directory(machine, where):
+    """A directory of the machine's root filesystem (or where TMPDIR is), reached over a mount that all may cross."""
+    machine.chmod(0o755)
+    (machine / "export").mkdir()
+    where.parent.mkdir()
+    run(["mount", "--bind", machine, where.parent])
+    demand_handles(where)
+
+
+def demand_handles(where):
+    """What has no file handles no server can export."""
+    handle = ctypes.create_string_buffer(struct.pack("II", 128, 0), 136)
+    mount_id = ctypes.c_int()
+    if libc.name_to_handle_at(AT_FDCWD, bytes(where), handle, ctypes.byref(mount_id), 0) < 0:
+        kind = run(["stat", "--file-system", "--format=%T", where]).strip()
+        raise PartError(f"--fs=dir: {kind} has no file handles here ({os.strerror(ctypes.get_errno())}): "
+                        "set TMPDIR to a directory of a filesystem that has")
+
+
+def make(options, where, ramdisk):
+    """An empty filesystem as options say, with its root at where."""
+    kind, size = options.fs, options.size
+    if kind == "dir":
+        make_directory(Path(options.directory), where)
+    else:
+        where.mkdir()
+    if kind == "tmpfs":
+        run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "testenv", where])
+    elif kind == "overlay":
+        layers = DIR / "layers"
+        layers.mkdir()
+        make_disk("ext4", size, layers, ramdisk)
+        for name in ("lower", "upper", "work"):
+            (layers / name).mkdir()
+        # What it takes to have file handles that stay valid: the server can export nothing without them.
+        run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
+             f"workdir={layers}/work,index=on,nfs_export=on,redirect_dir=on", "testenv", where])
+    elif kind in MKFS:
+        make_disk(kind, size, where, ramdisk)
+    where.chmod(0o755)
