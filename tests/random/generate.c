@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "generate.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <sys/uio.h>
+
+#include "pick.h"
+
+static void existing_path(struct making *m, unsigned want)
+{
+	pick_path(m, 92, want, m->op->path, &m->op->dir);
+}
+
+static void fresh_path(struct making *m)
+{
+	pick_path(m, 15, WANT_ANY, m->op->path, &m->op->dir);
+}
+
+static void make_open(struct making *m)
+{
+	struct op *op = m->op;
+
+	op->slot = pick_free_slot(m);
+	if (op->slot == OP_NONE) {
+		op->kind = OP_CLOSE;
+		op->slot = pick_any_slot(m, slot_is_any);
+		return;
+	}
+	op->flags = (uint32_t)PICK(m, O_RDONLY, O_RDONLY, O_WRONLY, O_RDWR, O_RDWR, O_RDWR);
+	if (pick_percent(m, 45))
+		op->flags |= O_CREAT;
+	if (pick_percent(m, 8))
+		op->flags |= O_EXCL * !!(op->flags & O_CREAT);
+	if (pick_percent(m, 10))
+		op->flags |= O_TRUNC;
+	if (pick_percent(m, 14))
+		op->flags |= O_APPEND;
+	else if (pick_percent(m, 5))
+		op->flags |= O_DIRECT;
+	if (pick_percent(m, 6))
+		op->flags |= O_NOFOLLOW;
+	if (pick_percent(m, 4))
+		op->flags |= O_SYNC;
+	else if (pick_percent(m, 3))
+		op->flags |= O_DSYNC;
+	if (pick_percent(m, 7))
+		op->flags = O_DIRECTORY | (pick_percent(m, 70) ? O_RDONLY : op->flags);
+	else if (pick_percent(m, 4))
+		op->flags = O_PATH | (pick_percent(m, 50) ? O_NOFOLLOW : 0);
+	/* Never waits for the other end of a pipe. */
+	if (!(op->flags & O_PATH))
+		op->flags |= O_NONBLOCK;
+	op->mode = pick_mode(m);
+	if (op->flags & O_CREAT)
+		pick_path(m, 55, WANT_REG | WANT_LNK, op->path, &op->dir);
+	else
+		existing_path(m, op->flags & O_DIRECTORY ? WANT_DIR
+					: pick_percent(m, 85)  ? WANT_REG
+					: pick_percent(m, 50)  ? WANT_OTHER
+							  : WANT_ANY);
+}
+
+static void make_reopen(struct making *m)
+{
+	struct op *op = m->op;
+
+	op->slot = pick_slot(m, slot_is_regular);
+	op->slot2 = pick_free_slot(m);
+	op->flags = (uint32_t)PICK(m, O_RDONLY, O_RDWR, O_WRONLY, O_RDWR | O_APPEND, O_RDWR | O_TRUNC) | O_NONBLOCK;
+}
+
+static void make_io(struct making *m, bool write)
+{
+	struct op *op = m->op;
+
+	op->slot = pick_slot(m, write ? slot_is_writer : slot_is_reader);
+	op->b = pick_length(m);
+	op->seed = pick_below(m, 1 << 30);
+	op->a = pick_offset(m, pick_size(m, op->slot));
+	if (op->slot != OP_NONE && m->w->slots[op->slot].d->flags & O_DIRECT) {
+		op->kind = write ? OP_PWRITE : OP_PREAD;
+		op->a = 4096 * (int64_t)pick_below(m, 64);
+		op->b = 4096 * (1 + (int64_t)pick_below(m, 16));
+		return;
+	}
+	if (op->kind == OP_READ || op->kind == OP_WRITE)
+		op->a = 0;
+	if ((op->kind == OP_READV || op->kind == OP_WRITEV) && pick_percent(m, 40))
+		op->a = -1;
+	if (op->kind == OP_WRITEV)
+		op->flags = pick_percent(m, 60) ? 0 : (uint32_t)PICK(m, RWF_APPEND, RWF_DSYNC, RWF_SYNC);
+}
+
+static void make_copyrange(struct making *m)
+{
+	struct op *op = m->op;
+
+	op->slot = pick_slot(m, slot_is_reader);
+	op->slot2 = pick_slot(m, slot_is_writer);
+	op->a = pick_offset(m, pick_size(m, op->slot));
+	op->b = MIN(pick_length(m), 200000);
+	op->c = pick_offset(m, pick_size(m, op->slot2));
+}
+
+static void make_mmap(struct making *m)
+{
+	struct op *op = m->op;
+
+	op->slot = pick_slot(m, pick_percent(m, 70) ? slot_is_both : slot_is_reader);
+	op->slot2 = pick_map(m, false);
+	op->flags = pick_percent(m, 65) ? PROT_READ | PROT_WRITE : PROT_READ;
+	op->mode = pick_percent(m, 85) ? MAP_SHARED : MAP_PRIVATE;
+	op->a = pick_percent(m, 70) ? 0 : 4096 * (int64_t)pick_below(m, 20);
+	op->b = pick_percent(m, 50) ? 4096 : 4096 * (1 + (int64_t)pick_below(m, 40));
+}
+
+static void make_map_access(struct making *m)
+{
+	struct op *op = m->op;
+
+	op->slot = pick_map(m, true);
+	op->a = (int64_t)pick_below(m, op->slot == OP_NONE ? 1 : m->w->maps[op->slot].length);
+	op->b = 1 + (int64_t)pick_below(m, pick_percent(m, 70) ? 300 : 20000);
+	if (op->kind == OP_MAPWRITE) {
+		op->seed = pick_below(m, 1 << 30);
+		op->flags = pick_percent(m, 70);
+	}
+}
+
+static void make_symlink(struct making *m)
+{
+	struct op *op = m->op;
+	unsigned what = (unsigned)pick_below(m, 100);
+
+	fresh_path(m);
+	if (what < 60 && pick_existing(m, pick_percent(m, 50) ? WANT_DIR : WANT_ANY, op->path2))
+		return;
+	if (what < 80)
+		pick_new_name(m, op->path2);
+	else if (what < 90)
+		(void)snprintf(op->path2, OP_PATH_MAX, "../%c/%c", 'a' + (int)pick_below(m, 14), 'a' + (int)pick_below(m, 14));
+	else if (what < 95)
+		(void)snprintf(op->path2, OP_PATH_MAX, "%s", op->path); /* a loop */
+	else
+		(void)snprintf(op->path2, OP_PATH_MAX, "%0*u", (int)PICK(m, 1000, 2500, 3400, 4000, 4095, 4100), 7);
+}
+
+static void make_rename(struct making *m)
+{
+	struct op *op = m->op;
+
+	existing_path(m, WANT_ANY);
+	pick_path(m, 45, WANT_ANY, op->path2, &op->dir2);
+	if (pick_percent(m, 3) && op->path[0] == '/') { /* into itself, or over what it is in */
+		if (pick_percent(m, 50))
+			path_join(op->path2, op->path, "x");
+		else
+			path_parent(op->path, op->path2);
+		op->dir2 = OP_NONE;
+	}
+	if (pick_percent(m, 4))
+		op->flags = 1U << pick_below(m, 3);
+}
+
+static void make_mknod(struct making *m)
+{
+	struct op *op = m->op;
+
+	fresh_path(m);
+	op->mode = pick_mode(m) | (uint32_t)PICK(m, S_IFIFO, S_IFIFO, S_IFSOCK, S_IFCHR, S_IFBLK, S_IFREG);
+	/* null, zero, full; numbers that nobody has; large ones */
+	if (S_ISCHR(op->mode))
+		op->a = PICK(m, makedev(1, 3), makedev(1, 5), makedev(1, 7), makedev(240, 1), makedev(4000, 100000));
+	else if (S_ISBLK(op->mode))
+		op->a = (int64_t)makedev(240, 7);
+}
+
+static void make_lock(struct making *m)
+{
+	struct op *op = m->op;
+
+	op->slot = pick_slot(m, slot_is_regular);
+	if (op->kind == OP_FLOCK) {
+		op->flags = (uint32_t)PICK(m, LOCK_SH, LOCK_EX, LOCK_EX, LOCK_UN);
+		return;
+	}
+	op->flags = (uint32_t)PICK(m, F_RDLCK, F_WRLCK, F_WRLCK, F_UNLCK);
+	op->mode = pick_percent(m, 35);
+	op->a = (int64_t)pick_below(m, 1000);
+	op->b = (int64_t)pick_below(m, 500);
+}
+
+/* Kinds that name a file. */
+static bool make_by_name(struct making *m)
+{
+	struct op *op = m->op;
+
+	switch (op->kind) {
+	case OP_OPEN:
+		make_open(m);
+		break;
+	case OP_TMPFILE:
+		existing_path(m, WANT_DIR);
+		op->mode = 0600;
+		break;
+	case OP_TRUNCATE:
+		pick_path(m, 92, WANT_REG, op->path, NULL);
+		op->a = pick_offset(m, 4000);
+		break;
+	case OP_STAT:
+		existing_path(m, WANT_ANY);
+		op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
+		op->flags |= (uint32_t)PICK(m, 0, 0, AT_STATX_FORCE_SYNC);
+		break;
+	case OP_ACCESS:
+		existing_path(m, WANT_ANY);
+		op->mode = (uint32_t)pick_below(m, 8);
+		op->flags = (uint32_t)PICK(m, 0, AT_EACCESS, AT_SYMLINK_NOFOLLOW);
+		break;
+	case OP_LIST:
+		existing_path(m, WANT_DIR);
+		op->seed = pick_below(m, 1 << 30);
+		break;
+	case OP_CONTENT:
+		existing_path(m, pick_percent(m, 95) ? WANT_REG : WANT_ANY);
+		break;
+	case OP_STATVFS:
+		pick_path(m, 92, WANT_ANY, op->path, NULL);
+		break;
+	case OP_LINK:
+		existing_path(m, pick_percent(m, 85) ? WANT_REG : WANT_ANY);
+		pick_path(m, 15, WANT_ANY, op->path2, &op->dir2);
+		op->flags = pick_percent(m, 15) ? AT_SYMLINK_FOLLOW : 0;
+		break;
+	case OP_SYMLINK:
+		make_symlink(m);
+		break;
+	case OP_READLINK:
+		existing_path(m, pick_percent(m, 85) ? WANT_LNK : WANT_ANY);
+		break;
+	case OP_UNLINK:
+		existing_path(m, pick_percent(m, 90) ? ~WANT_DIR : WANT_DIR);
+		break;
+	case OP_RENAME:
+		make_rename(m);
+		break;
+	case OP_MKDIR:
+		fresh_path(m);
+		op->mode = pick_directory_mode(m);
+		break;
+	case OP_RMDIR:
+		existing_path(m, pick_percent(m, 90) ? WANT_DIR : WANT_ANY);
+		break;
+	case OP_MKNOD:
+		make_mknod(m);
+		break;
+	case OP_CHMOD:
+		if (pick_percent(m, 40)) {
+			op->actor = ROOT; /* so that most of the tree stays open to all */
+			op->mode = pick_directory_mode(m);
+			existing_path(m, WANT_DIR);
+		} else {
+			op->mode = pick_mode(m);
+			existing_path(m, ~WANT_DIR);
+		}
+		break;
+	case OP_CHOWN:
+		existing_path(m, WANT_ANY);
+		op->a = pick_owner(m);
+		op->b = pick_group(m);
+		op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
+		break;
+	case OP_UTIMENS:
+		existing_path(m, WANT_ANY);
+		op->a = pick_time(m);
+		op->b = pick_time(m);
+		op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
+		break;
+	case OP_XATTR:
+		pick_path(m, 92, WANT_REG | WANT_DIR, op->path, NULL);
+		op->flags = (uint32_t)pick_below(m, 4);
+		break;
+	case OP_CHDIR:
+		pick_path(m, 92, WANT_DIR, op->path, NULL);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* Kinds that need something open; without it op->slot stays OP_NONE. */
+static void make_by_slot(struct making *m)
+{
+	struct op *op = m->op;
+
+	switch (op->kind) {
+	case OP_REOPEN:
+		make_reopen(m);
+		break;
+	case OP_DUP:
+		op->slot = pick_any_slot(m, slot_is_any);
+		op->slot2 = pick_free_slot(m);
+		break;
+	case OP_READ:
+	case OP_PREAD:
+	case OP_READV:
+	case OP_SENDFILE:
+		make_io(m, false);
+		break;
+	case OP_WRITE:
+	case OP_PWRITE:
+	case OP_WRITEV:
+		make_io(m, true);
+		break;
+	case OP_LSEEK:
+	case OP_SEEKHOLE:
+		op->slot = pick_slot(m, slot_is_regular);
+		op->a = pick_offset(m, pick_size(m, op->slot));
+		op->flags = op->kind == OP_SEEKHOLE ? (uint32_t)PICK(m, SEEK_DATA, SEEK_HOLE) : (uint32_t)pick_below(m, 3);
+		if (op->flags == SEEK_CUR || op->flags == SEEK_END)
+			op->a = (int64_t)pick_below(m, 10000) - 6000;
+		break;
+	case OP_FTRUNCATE:
+		op->slot = pick_slot(m, slot_is_writer);
+		op->a = pick_offset(m, pick_size(m, op->slot));
+		break;
+	case OP_FSYNC:
+		op->slot = pick_slot(m, slot_is_writer);
+		op->flags = pick_percent(m, 40);
+		break;
+	case OP_SETFL:
+		op->slot = pick_slot(m, slot_is_regular);
+		op->flags = O_NONBLOCK | (pick_percent(m, 50) ? O_APPEND : 0);
+		break;
+	case OP_COPYRANGE:
+		make_copyrange(m);
+		break;
+	case OP_FALLOCATE:
+		op->slot = pick_slot(m, slot_is_writer);
+		op->flags = (uint32_t)PICK(m, 0, 1, 3, 0x10);
+		op->a = (int64_t)pick_below(m, 20000);
+		op->b = 1 + (int64_t)pick_below(m, 20000);
+		break;
+	case OP_MMAP:
+		make_mmap(m);
+		break;
+	case OP_MAPREAD:
+	case OP_MAPWRITE:
+		make_map_access(m);
+		break;
+	case OP_MUNMAP:
+		op->slot = pick_map(m, true);
+		break;
+	case OP_LISTDIR:
+	case OP_SEEKDIR:
+	case OP_FCHDIR:
+		op->slot = pick_slot(m, slot_is_directory);
+		op->seed = pick_below(m, 1 << 30);
+		break;
+	case OP_FCHMOD:
+		op->slot = pick_slot(m, slot_is_regular);
+		op->mode = pick_mode(m);
+		break;
+	case OP_FCHOWN:
+		op->slot = pick_slot(m, slot_is_regular);
+		op->a = pick_owner(m);
+		op->b = pick_group(m);
+		break;
+	case OP_FUTIMENS:
+		op->slot = pick_slot(m, slot_is_regular);
+		op->a = pick_time(m);
+		op->b = pick_time(m);
+		break;
+	case OP_FLOCK:
+	case OP_OFDLOCK:
+		make_lock(m);
+		break;
+	case OP_UMASK:
+		op->mode = (uint32_t)PICK(m, 0, 0, 0, 0, 022, 002, 077);
+		break;
+	case OP_GETCWD:
+		break;
+	default:
+		op->slot = pick_any_slot(m, slot_is_any);
+		break;
+	}
+}
+
+static enum op_kind kind(struct making *m)
+{
+	unsigned total = 0;
+	uint64_t at;
+	enum op_kind k = 0;
+
+	for (; k < OP_COUNT; k++)
+		total += op_infos[k].weight;
+	at = pick_below(m, total);
+	for (k = 0; at >= op_infos[k].weight; k++)
+		at -= op_infos[k].weight;
+	/* Too many names: away with some. */
+	if (pool_count(m->pool) > POOL_FULL && (k == OP_MKDIR || k == OP_MKNOD || k == OP_SYMLINK || k == OP_LINK))
+		return pick_percent(m, 75) ? OP_UNLINK : OP_RMDIR;
+	return k;
+}
+
+void generate(struct pool *p, const struct world *w, uint64_t seed, unsigned number, struct op *ret)
+{
+	struct making m = {.r = rng_make(seed, number), .pool = p, .w = w, .op = ret};
+
+	op_init(ret);
+	ret->number = number;
+	ret->actor = (int)PICK(&m, ROOT, 1, 1, 2, 2, 1, 2, ROOT);
+	ret->kind = kind(&m);
+	if (!make_by_name(&m))
+		make_by_slot(&m);
+}
