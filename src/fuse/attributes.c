@@ -107,10 +107,13 @@ static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
 	s->mtime = nfs_time(attr->st_mtim);
 }
 
-/* What had to come before has: now the change itself. */
+/*
+ * What had to come before has: now the change itself. A write that failed is for those who have the file
+ * open, and is not sent again.
+ */
 static void send_setattr(struct setattr_request *s, int error)
 {
-	if (error < 0) {
+	if (error == -EINTR || error == -ENOMEM) {
 		request_end_error(&s->r, error);
 		return;
 	}
@@ -132,16 +135,20 @@ static void setattr_committed(struct stable_wait *w, int error)
 
 static void start_setattr(struct setattr_request *s)
 {
+	const struct nfs_sattr *a = &s->sattr;
 	struct request *r = &s->r;
 
-	/* A write that a restarted server lost must not be sent again after the truncation. */
-	if (s->sattr.set_size && write_log_dirty(&r->inode->writes)) {
+	/*
+	 * A write that a restarted server lost must not be sent again after the truncation, and neither
+	 * it nor COMMIT find itself forbidden by the new mode or owner.
+	 */
+	if ((a->set_size || a->set_mode || a->set_uid || a->set_gid) && write_log_dirty(&r->inode->writes)) {
 		s->wait.done = setattr_committed;
 		s->wait.patience = request_patience(r);
 		write_behind_commit(r->fs, r->inode, &r->call.cred, &s->wait);
 		return;
 	}
-	/* A write that came before must not change the times, or find itself forbidden, afterwards. */
+	/* A write that came before must not change the times afterwards. */
 	s->wait.behind.done = setattr_settled;
 	s->wait.behind.patience = request_patience(r);
 	write_behind_settle(r->inode, &s->wait.behind);

@@ -179,13 +179,12 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 	}
 	entry.attr.st_ino = e->fileid;
 	/* Without a node id the kernel takes the entry as a plain one. */
-	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_outdated(q, &e->fh)) {
+	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_outdated(q, &e->fh) &&
+		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
 		r->entry_fh = e->fh;
 		r->entry_attr = e->attr;
 		if (request_make_entry(r, &entry, &i) < 0)
 			i = NULL;
-		else
-			known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh);
 	} else if (e->has_attr) {
 		entry.attr.st_mode = e->attr.mode;
 	}

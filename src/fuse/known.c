@@ -115,13 +115,13 @@ static void doubt(struct inode *i)
 {
 	end_epoch(i);
 	attr_memory_doubt(&i->attrs);
+	i->known.changed = i->known.doubted = attr_clock_tick(); /* nor what was asked for until now */
 }
 
 void known_doubt(struct inode *i)
 {
 	LOCKED(&i->lock);
 	doubt(i);
-	i->known.changed = attr_clock_tick(); /* nor what was asked for until now */
 }
 
 void known_stale(struct fs *fs)
@@ -160,19 +160,14 @@ void known_change_begin(struct inode *i)
 	i->known.changing++;
 }
 
-static bool same_time(const struct timespec *a, const struct timespec *b)
+/* With the lock: whether nobody changed the directory between what is known and this change. */
+static bool continues(const struct inode *i, const struct nfs_wcc *wcc, uint64_t asked)
 {
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-/* With the lock: whether nobody else changed the directory between what is known and this change. */
-static bool continues(const struct inode *i, const struct nfs_wcc *wcc)
-{
-	const struct nfs_attr *a = &i->attrs.attr;
-
-	return wcc && wcc->has_before && wcc->has_after && i->attrs.known &&
-	       wcc->size_before == a->size && same_time(&wcc->mtime_before, &a->mtime) &&
-	       same_time(&wcc->ctime_before, &a->ctime);
+	/* What came in between may be newer than this: answers come in any order. */
+	if (!wcc || !wcc->has_before || !wcc->has_after || i->known.doubted > asked)
+		return false;
+	return attr_memory_is_version(&i->attrs, &(struct nfs_attr){.size = wcc->size_before,
+		.mtime = wcc->mtime_before, .ctime = wcc->ctime_before});
 }
 
 bool known_change_end(
@@ -180,15 +175,16 @@ bool known_change_end(
 {
 	LOCKED(&i->lock);
 	bool alone = i->known.changing == 1 && i->known.changed <= asked;
-	bool kept = continues(i, wcc);
+	bool kept = continues(i, wcc, asked);
 
 	i->known.changing--;
-	i->known.changed = attr_clock_tick();
-	*ret_asked = alone ? i->known.changed : 0;
-	if (kept)
+	if (kept) {
+		i->known.changed = attr_clock_tick();
 		(void)take_attributes(fs, i, &wcc->after, i->known.changed);
-	else
+	} else {
 		doubt(i);
+	}
+	*ret_asked = alone ? i->known.changed : 0;
 	return kept;
 }
 
@@ -197,58 +193,66 @@ void known_links_changed(struct fs *fs)
 	fs->links_changed = attr_clock_tick();
 }
 
-void known_name_listed(
-	struct fs *fs, struct inode *dir, uint64_t epoch, const char *name, const struct nfs_fh *fh)
-{
-	static const struct nfs_fh nobody;
-	struct key k;
-	size_t size = name_key(&k, dir, epoch, name);
-
-	cache_put(fs->names, &k, size, fh ? fh : &nobody, sizeof(*fh));
-}
-
 uint64_t known_epoch(struct inode *dir)
 {
 	LOCKED(&dir->lock);
 	return dir->known.epoch;
 }
 
-/* The epoch that an answer to what was asked at that time belongs to; false: to none. */
-static bool epoch_of(struct inode *dir, uint64_t asked, uint64_t *ret)
+static void drop_name(struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name)
+{
+	struct key k;
+	size_t size = name_key(&k, dir, epoch, name);
+
+	cache_drop(fs->names, &k, size);
+}
+
+/* With the lock, until it is remembered: what is newer must not come before. */
+static void put_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh)
+{
+	static const struct nfs_fh nobody;
+	struct key k;
+	size_t size = name_key(&k, dir, dir->known.epoch, name);
+
+	cache_put(fs->names, &k, size, fh ? fh : &nobody, sizeof(*fh));
+}
+
+bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name,
+	const struct nfs_fh *fh, uint64_t asked)
 {
 	LOCKED(&dir->lock);
-	*ret = dir->known.epoch;
-	return !is_outdated(dir, asked);
+	if (epoch != dir->known.epoch || is_outdated(dir, asked))
+		return false;
+	put_name(fs, dir, name, fh);
+	return true;
 }
 
 void known_name(
 	struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked)
 {
-	uint64_t epoch;
-
-	if (epoch_of(dir, asked, &epoch))
-		known_name_listed(fs, dir, epoch, name, fh);
+	LOCKED(&dir->lock);
+	if (is_outdated(dir, asked))
+		drop_name(fs, dir, dir->known.epoch, name);
+	else
+		put_name(fs, dir, name, fh);
 }
 
 void known_name_forget(struct fs *fs, struct inode *dir, const char *name)
 {
-	struct key k;
-	size_t size = name_key(&k, dir, known_epoch(dir), name);
-
-	cache_drop(fs->names, &k, size);
+	drop_name(fs, dir, known_epoch(dir), name);
 }
 
 void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed,
 	uint64_t asked)
 {
 	struct key k;
-	uint64_t epoch;
 	uint32_t before = 0;
 	size_t size;
 
-	if (!epoch_of(dir, asked, &epoch))
+	LOCKED(&dir->lock);
+	if (is_outdated(dir, asked))
 		return;
-	size = rights_key(&k, dir, epoch, cred);
+	size = rights_key(&k, dir, dir->known.epoch, cred);
 	(void)cache_get(fs->rights, &k, size, &before, sizeof(before));
 	allowed |= before;
 	cache_put(fs->rights, &k, size, &allowed, sizeof(allowed));
@@ -291,6 +295,17 @@ static double believable(const struct fs *fs, const struct inode *i)
 	return (double)attr_memory_left_ms(&i->attrs, now_ms()) / 1000;
 }
 
+/* The same, for who looks for a name there. */
+static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
+{
+	LOCKED(&dir->lock);
+	*ret_epoch = dir->known.epoch;
+	if (!is_believed(fs, dir))
+		return false;
+	dir->known.asks_acl |= ++dir->known.walks == KNOWN_WALKS;
+	return true;
+}
+
 static bool find_name(
 	struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name, struct nfs_fh *ret)
 {
@@ -307,14 +322,10 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	struct inode *i;
 	uint64_t epoch;
 
-	if (fs->options->lookupcache == LOOKUP_CACHE_NONE || !current_epoch(fs, dir, &epoch) ||
+	if (fs->options->lookupcache == LOOKUP_CACHE_NONE || !walk(fs, dir, &epoch) ||
 		!has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP) ||
 		!find_name(fs, dir, epoch, name, &fh))
 		return -EAGAIN;
-	{
-		LOCKED(&dir->lock);
-		dir->known.asks_acl |= ++dir->known.walks == KNOWN_WALKS;
-	}
 	if (fh.len == 0)
 		return fs->options->lookupcache == LOOKUP_CACHE_ALL ? -ENOENT : -EAGAIN;
 	i = inode_table_find(fs->inodes, &fh);

@@ -31,7 +31,7 @@
 
 #define KNOWN_NAMES  131072
 #define KNOWN_RIGHTS 4096
-#define KNOWN_WALKS  32 /* names found in a directory until it is worth asking for its ACL */
+#define KNOWN_WALKS  32 /* names looked for in a directory until it is worth asking for its ACL */
 
 struct fs;
 struct inode;
@@ -40,11 +40,12 @@ struct known {
 	unsigned changing; /* changes of ours that are not answered */
 	unsigned writers;  /* opens for writing: size and times are anybody's guess */
 	uint64_t changed;  /* attr_clock() when the last change was answered */
+	uint64_t doubted;  /* attr_clock() when what was known was so no more */
 	uint64_t asked;    /* attr_clock() when the attributes that are kept were asked for */
 	uint64_t epoch;    /* of a directory */
 	bool no_acl;       /* in this epoch */
 	bool asks_acl;     /* somebody should ask: known_asks_acl() */
-	unsigned walks;    /* in this epoch: names found */
+	unsigned walks;    /* in this epoch: names looked for */
 	bool nameless;     /* of a file: an open has found that it has no name any more */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
@@ -90,14 +91,20 @@ bool known_change_end(
 /* A file lost or got one of several names: the others' attributes are not what they were. */
 void known_links_changed(struct fs *fs);
 
-/* The name is this file's; NULL: nobody's. Asked for at that time, of a directory whose attributes came with it. */
+/*
+ * The name is this file's; NULL: nobody's. Asked for at that time, of a directory whose attributes came
+ * with it. When a change of ours has come between, it is not known whose the name is.
+ */
 void known_name(
 	struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked);
 void known_name_forget(struct fs *fs, struct inode *dir, const char *name);
 
-/* The same for a listing that came in an epoch of the directory: known_epoch() right behind its attributes. */
-void known_name_listed(
-	struct fs *fs, struct inode *dir, uint64_t epoch, const char *name, const struct nfs_fh *fh);
+/*
+ * The same for names that were listed: the listing came in an epoch of the directory, known_epoch()
+ * right behind its attributes. False, and nothing is remembered, when it is not so any more.
+ */
+bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name,
+	const struct nfs_fh *fh, uint64_t asked);
 uint64_t known_epoch(struct inode *dir);
 
 /* Of the ACCESS bits that were asked for the credential has these. */

@@ -136,11 +136,27 @@ static bool two_inodes(const struct request *r)
 	return r->inode2 && r->inode2 != r->inode;
 }
 
-/* The names that the change was about, after it was answered; kept, kept2: of the inodes. */
-static void learn_names(struct request *r, bool kept, bool kept2)
+/* What is known of a directory's names after a change of ours: kept, asked as known_change_end() says. */
+struct outcome {
+	bool kept;
+	uint64_t asked;
+};
+
+static void learn_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh,
+	struct outcome of, bool done)
+{
+	if (done && of.kept)
+		known_name(fs, dir, name, fh, of.asked);
+	else
+		known_name_forget(fs, dir, name);
+}
+
+/* The names that the change was about, after it was answered, in the request's inodes. */
+static void learn_names(struct request *r, struct outcome first, struct outcome second)
 {
 	struct nfs_call *call = &r->call;
 	struct fs *fs = r->fs;
+	bool done = call->error == 0;
 	struct inode *moved;
 
 	switch (call->proc) {
@@ -149,15 +165,12 @@ static void learn_names(struct request *r, bool kept, bool kept2)
 		break;
 	case NFS_LINK:
 		known_links_changed(fs);
-		if (call->error == 0 && kept2)
-			known_name(fs, r->inode2, call->name, &call->fh, attr_clock());
-		else
-			known_name_forget(fs, r->inode2, call->name);
+		learn_name(fs, r->inode2, call->name, &call->fh, second, done);
 		break;
 	case NFS_RENAME:
 		known_links_changed(fs);
 		moved = known_file(fs, r->inode, call->name);
-		if (call->error == 0)
+		if (done)
 			known_moved(fs, moved, r->inode, r->inode2);
 		if (moved)
 			known_doubt(moved);
@@ -169,16 +182,10 @@ static void learn_names(struct request *r, bool kept, bool kept2)
 	case NFS_REMOVE:
 	case NFS_RMDIR:
 		known_links_changed(fs);
-		if (call->error == 0 && kept)
-			known_name(fs, r->inode, call->name, NULL, attr_clock());
-		else
-			known_name_forget(fs, r->inode, call->name);
+		learn_name(fs, r->inode, call->name, NULL, first, done);
 		break;
 	default:
-		if (call->error == 0 && kept && call->new_fh.len > 0)
-			known_name(fs, r->inode, call->name, &call->new_fh, attr_clock());
-		else
-			known_name_forget(fs, r->inode, call->name);
+		learn_name(fs, r->inode, call->name, &call->new_fh, first, done && call->new_fh.len > 0);
 		break;
 	}
 }
@@ -206,14 +213,17 @@ static void look_for_directory(struct request *r)
 static void end_change(struct request *r)
 {
 	const struct nfs_call *call = &r->call;
-	uint64_t asked = r->asked, ignored;
-	bool kept = known_change_end(r->fs, r->inode, wcc_of_inode(call), asked, &r->asked), kept2 = kept;
+	uint64_t asked = r->asked;
+	struct outcome first, second;
 
+	first.kept = known_change_end(r->fs, r->inode, wcc_of_inode(call), asked, &first.asked);
+	second = first;
 	if (two_inodes(r))
-		kept2 = known_change_end(r->fs, r->inode2, &call->dir2, asked, &ignored);
+		second.kept = known_change_end(r->fs, r->inode2, &call->dir2, asked, &second.asked);
+	r->asked = first.asked;
 	if (call->proc == NFS_SETACL && call->error == 0)
 		known_acl(r->fs, r->inode, true, 0, 0);
-	learn_names(r, kept, kept2);
+	learn_names(r, first, second);
 }
 
 /* What the answer says of directories. */

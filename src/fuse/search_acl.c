@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/search_acl.h"
 
+#include <sys/stat.h>
+
 #include "fuse/posix_acl.h"
 
 struct question {
@@ -32,7 +34,7 @@ void search_acl_ask(struct fs *fs, struct inode *dir, const struct nfs_cred *cre
 	struct question *q;
 	uint64_t epoch;
 
-	if (!known_asks_acl(fs, dir, &epoch))
+	if (dir->type != S_IFDIR || !known_asks_acl(fs, dir, &epoch))
 		return;
 	q = calloc(1, sizeof(*q));
 	if (!q)

@@ -29,6 +29,24 @@ struct silly {
 static atomic_uint silly_count;
 static atomic_uint silly_open; /* files that are open under such a name */
 
+/*
+ * The kernel knows nothing of the change and would keep the attributes for long. No pages with them:
+ * that takes no lock in the kernel, and waits for nothing.
+ */
+static void invalidate_attributes(struct fs *fs, const struct inode *i)
+{
+	(void)fuse_lowlevel_notify_inval_inode(
+		fs->session, i == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)i, -1, 0);
+}
+
+/* A file has one name more or less, or another one. */
+static void names_changed(struct fs *fs, struct inode *file)
+{
+	known_links_changed(fs);
+	known_doubt(file);
+	invalidate_attributes(fs, file);
+}
+
 static void silly_end(struct silly *s, int error)
 {
 	struct request *r = s->r;
@@ -61,6 +79,7 @@ static void silly_renamed(struct nfs_call *call)
 	uint64_t asked;
 
 	(void)known_change_end(fs, s->directory, NULL, 0, &asked);
+	names_changed(fs, s->victim);
 
 	/* The server has no hard links, or no more for this file; or the LINK was sent twice. */
 	if (s->linked && (call->error == -EOPNOTSUPP || call->error == -EMLINK ||
@@ -268,22 +287,12 @@ struct removal {
 	char name[sizeof(((struct silly_place *)NULL)->name)];
 	struct list node;
 	struct fs *fs;
-	struct inode *dir; /* a reference; NULL when the kernel does not know it */
+	struct inode *file; /* a reference */
+	struct inode *dir;  /* a reference; NULL when the kernel does not know it */
 	sem_t *done;
 	struct request *request; /* silly_rename_failed() */
 	int error;               /* its answer */
 };
-
-/*
- * The kernel knows nothing of the removal and would keep the directory's times for long. Attributes
- * alone: that takes no lock in the kernel, and waits for nothing.
- */
-static void invalidate_attributes(struct fs *fs, const struct inode *dir)
-{
-	if (dir)
-		(void)fuse_lowlevel_notify_inval_inode(
-			fs->session, dir == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)dir, -1, 0);
-}
 
 static void rmdir_done(struct nfs_call *call);
 
@@ -373,7 +382,6 @@ static void send_removal(struct removal *m)
 		m->number = ++removals.begun;
 	}
 	m->call.given_up = removal_given_up;
-	/* What is known of the directory is not, any more. */
 	if (m->dir)
 		known_change_begin(m->dir);
 	transport_submit(m->fs->transport, &m->call);
@@ -398,16 +406,20 @@ static void end_removal(struct removal *m)
 		}
 	}
 	end_rmdirs(&ready, false);
+	(void)inode_unref(m->fs->inodes, m->file);
 	(void)inode_unref(m->fs->inodes, m->dir);
 	free(m);
 }
 
-static void doubt_directory(struct removal *m)
+/* What is known of the file and its directory is not, any more. */
+static void doubt_both(struct removal *m)
 {
 	uint64_t asked;
 
-	if (m->dir)
-		(void)known_change_end(m->fs, m->dir, NULL, 0, &asked);
+	names_changed(m->fs, m->file);
+	if (!m->dir)
+		return;
+	(void)known_change_end(m->fs, m->dir, NULL, 0, &asked);
 	invalidate_attributes(m->fs, m->dir);
 }
 
@@ -415,7 +427,7 @@ static void removal_done(struct nfs_call *call)
 {
 	struct removal *m = CONTAINER_OF(call, struct removal, call);
 
-	doubt_directory(m);
+	doubt_both(m);
 	if (m->done)
 		(void)sem_post(m->done);
 	end_removal(m);
@@ -435,6 +447,7 @@ static struct removal *take_removal(struct fs *fs, struct inode *i)
 	}
 	memcpy(m->name, i->silly->name, sizeof(m->name));
 	m->fs = fs;
+	m->file = inode_ref(i);
 	m->call.fh = i->silly->dir;
 	m->call.cred = i->silly->cred;
 	m->call.name = m->name;
@@ -478,7 +491,7 @@ static void taken_back(struct nfs_call *call)
 		transport_submit(m->fs->transport, call);
 		return;
 	}
-	doubt_directory(m);
+	doubt_both(m);
 	request_end_error(m->request, m->error);
 	end_removal(m);
 }

@@ -234,6 +234,57 @@ static void what_was_asked_before_a_change_of_ours_is_not_kept(void **state)
 	assert_int_equal(look_up("a", &alice), -EAGAIN);
 }
 
+static void a_name_is_not_known_that_was_told_beside_a_change_of_ours(void **state)
+{
+	struct nfs_wcc w = wcc(1, 2);
+	uint64_t asked = attr_clock(), ignored;
+
+	looked_up("a", &alice, 1);
+	known_change_begin(dir);
+	known_name(&fs, dir, "a", NULL, attr_clock()); /* such as the answer of a second one */
+	assert_true(known_change_end(&fs, dir, &w, asked, &ignored));
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+	known_name(&fs, dir, "a", &file->fh, attr_clock());
+	assert_int_equal(look_up("a", &alice), 0);
+	known_name(&fs, dir, "a", NULL, asked);
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void two_changes_may_be_answered_in_any_order(void **state)
+{
+	struct nfs_wcc first = wcc(1, 2), second = wcc(2, 3);
+	uint64_t asked = attr_clock(), ignored;
+
+	looked_up("a", &alice, 1);
+	known_change_begin(dir);
+	known_change_begin(dir);
+	assert_false(known_change_end(&fs, dir, &second, asked, &ignored));
+	assert_false(known_change_end(&fs, dir, &first, asked, &ignored));
+	assert_false(known_believed(&fs, dir));
+	assert_int_equal(look_up("a", &alice), -EAGAIN);
+}
+
+static void a_listing_is_not_known_after_a_change(void **state)
+{
+	struct nfs_wcc w = wcc(1, 2);
+	uint64_t asked = attr_clock(), epoch;
+
+	looked_up("a", &alice, 1);
+	epoch = known_epoch(dir);
+	assert_true(known_name_listed(&fs, dir, epoch, "b", &file->fh, asked));
+	assert_int_equal(look_up("b", &alice), 0);
+	assert_true(change(&w)); /* which removes b */
+	known_name(&fs, dir, "b", NULL, attr_clock());
+	assert_int_equal(known_epoch(dir), epoch);
+	assert_false(known_name_listed(&fs, dir, epoch, "b", &file->fh, asked));
+	assert_int_equal(look_up("b", &alice), -ENOENT);
+	asked = attr_clock();
+	assert_true(known_name_listed(&fs, dir, epoch, "c", &file->fh, asked));
+	(void)see(dir, 3);
+	assert_false(known_name_listed(&fs, dir, epoch, "c", &file->fh, asked));
+	assert_int_equal(look_up("c", &alice), -EAGAIN);
+}
+
 static void the_answer_of_one_of_two_changes_at_once_is_as_old_as_any(void **state)
 {
 	uint64_t first = attr_clock(), asked;
@@ -424,6 +475,9 @@ int main(void)
 		TEST(a_change_of_ours_keeps_the_rest_when_nobody_else_changed_anything),
 		TEST(a_change_of_which_the_server_says_little_ends_what_is_known),
 		TEST(what_was_asked_before_a_change_of_ours_is_not_kept),
+		TEST(a_name_is_not_known_that_was_told_beside_a_change_of_ours),
+		TEST(two_changes_may_be_answered_in_any_order),
+		TEST(a_listing_is_not_known_after_a_change),
 		TEST(the_answer_of_one_of_two_changes_at_once_is_as_old_as_any),
 		TEST(a_file_with_a_writer_has_attributes_of_its_own),
 		TEST(a_removed_name_puts_the_files_other_names_in_doubt),
