@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Between struct nfs_call and libnfs: sends a call on a context and takes a result apart. The only
- * file that knows libnfs's argument structures, and that its functions are called *_async (4, 5)
- * or *_task (6 and later). Loop thread only.
+ * Between struct nfs_call and libnfs: nfs3_encode.c sends a call on a context, nfs3_decode.c takes a
+ * result apart. Only these know libnfs's argument structures, and that its functions are called *_async
+ * (4, 5) or *_task (6 and later). Loop thread only.
  */
 #pragma once
 

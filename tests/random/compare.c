@@ -10,7 +10,7 @@
 
 #include "util.h"
 
-#define TARGET_MAX    3500 /* bytes of a symbolic link; src/io/nfs3_codec.c */
+#define TARGET_MAX    3500 /* bytes of a symbolic link; src/io/nfs3_encode.c */
 
 const char *error_name(int error)
 {
