@@ -104,16 +104,17 @@ static bool splits(struct held_locks *h, const struct lock *range)
 	return false;
 }
 
-static void hold(struct held_locks *h, struct held *held)
+static void hold(struct held_locks *h, struct held *held, struct list *next)
 {
-	list_append(&h->of[held->lock.kind], &held->node);
+	list_append(next, &held->node);
 	(*h->count)++;
 }
 
 int held_locks_apply(struct held_locks *h, const struct lock *wanted, size_t room)
 {
 	bool takes = wanted->mode != LOCK_MODE_NONE;
-	bool split = wanted->kind == LOCK_KIND_RANGE && splits(h, wanted);
+	bool split = wanted->kind == LOCK_KIND_RANGE && splits(h, wanted), among_own = false;
+	struct list *next = NULL; /* what will follow it */
 	struct held *new = takes ? calloc(1, sizeof(*new)) : NULL;
 	struct held *rest = split ? calloc(1, sizeof(*rest)) : NULL, *unused = rest;
 
@@ -128,21 +129,29 @@ int held_locks_apply(struct held_locks *h, const struct lock *wanted, size_t roo
 	{
 		struct held *own = held_of(pos);
 
-		if (own->lock.owner != wanted->owner)
+		if (own->lock.owner != wanted->owner) {
+			next = among_own && !next ? pos : next;
 			continue;
+		}
+		among_own = true;
 		if (takes && own->lock.mode == wanted->mode &&
 			(overlap(&own->lock, wanted) || adjoin(&own->lock, wanted) || adjoin(wanted, &own->lock))) {
 			new->lock.start = MIN(new->lock.start, own->lock.start);
 			new->lock.end = MAX(new->lock.end, own->lock.end);
 			held_locks_drop(h, own);
-		} else if (overlap(&own->lock, wanted)) {
-			cut(h, own, wanted, &unused);
+			continue;
 		}
+		if (!next && own->lock.start >= wanted->start && own->lock.end > wanted->end)
+			next = pos;
+		if (overlap(&own->lock, wanted))
+			cut(h, own, wanted, &unused);
 	}
-	if (rest)
-		hold(h, rest);
+	if (!next)
+		next = &h->of[wanted->kind];
 	if (new)
-		hold(h, new);
+		hold(h, new, next);
+	if (rest)
+		hold(h, rest, next);
 	return 0;
 }
 

@@ -39,7 +39,7 @@ struct held {
 };
 
 struct held_locks {
-	struct list of[2];    /* struct held.node, by kind */
+	struct list of[2];    /* struct held.node, by kind; an owner's ranges together, by their start */
 	atomic_size_t *count; /* of all files together */
 };
 
@@ -55,7 +55,7 @@ static inline struct held *held_of(struct list *pos)
 /* Whether a lock that is held is in the way of another one of its kind. */
 bool lock_conflicts(const struct lock *held, const struct lock *wanted);
 
-/* One that is in the way, or NULL. */
+/* The first that is in the way, or NULL. */
 struct held *held_locks_conflict(struct held_locks *h, const struct lock *wanted);
 
 /* The first that the owner itself has in this range, or NULL. */
