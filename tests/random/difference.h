@@ -65,6 +65,8 @@
 		"with root_squash a chown to uid 0 or gid 0 is one to nobody") \
 	X(CHOWN_SETID, "chown-setid", "Ganesha", \
 		"a chown by its owner clears a directory's set-group-id bit") \
+	X(SPECIAL_LINKS, "special-links", "Ganesha", \
+		"a pipe, a socket or a device of which one of several names is removed is EINVAL from then on (not done here)") \
 	X(DIRECTORY_ACCESS, "directory-access", "knfsd", \
 		"access(2): what may not be searched may not be written, either") \
 	X(NO_NAME_TO_WALK, "no-name-to-walk", "localiofs", \

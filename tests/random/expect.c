@@ -411,6 +411,10 @@ void expect(struct world *w, const struct op *op, struct expectation *e)
 	/* Nor can what was copied out of the page cache before the rest was refused be taken back. */
 	if (((op->kind == OP_MAPWRITE || op->kind == OP_COPYRANGE) && e->io_refused) || (e->late && is_mapped_object(w, e->late->d->object)))
 		e->skip = true;
+	if (op->kind == OP_LINK && e->target.ino && !S_ISREG(e->type) && !S_ISLNK(e->type) && !w->options->special_links) {
+		difference_met(DIFFERENCE_SPECIAL_LINKS);
+		e->skip = true;
+	}
 	if (takes_append_away(w, op)) {
 		difference_met(DIFFERENCE_APPEND_STAYS);
 		e->skip = true;

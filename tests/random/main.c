@@ -28,7 +28,7 @@ struct settings {
 static const char usage[] =
 	"usage: random-operations --mount=DIR --server=DIR --reference=DIR --control=MOUNT\n"
 	"           [--seed=N] [--operations=N] [--compare-every=N] [--switch-every=N] [--squash=0|1]\n"
-	"           [--trace=FILE] [--replay=FILE]\n"
+	"           [--special-links=0|1] [--trace=FILE] [--replay=FILE]\n"
 	"DIRs are empty: one below the mount, the same one on the server, one of a local filesystem.\n"
 	"--switch-every writes a line \"switch\" now and then and goes on when a line is answered.\n";
 
@@ -43,6 +43,7 @@ static const struct word {
 	WORD("reference", false, world.reference),
 	WORD("control", false, world.control),
 	WORD("squash", true, world.squash),
+	WORD("special-links", true, world.special_links),
 	WORD("seed", true, seed),
 	WORD("operations", true, operations),
 	WORD("compare-every", true, compare_every),

@@ -61,6 +61,7 @@ struct world_options {
 	const char *mount, *reference, *server; /* directories that begin empty and alike */
 	const char *control;                    /* the mount's root */
 	uint64_t squash;                        /* 1: the export makes root nobody */
+	uint64_t special_links;                 /* 1: pipes, sockets and devices may have several names */
 };
 
 struct world {
