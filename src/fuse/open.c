@@ -519,8 +519,10 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	fs->open_files--;
 	backing_ids_close(fs->ids, close_id);
 	backing_ids_trim(fs->ids);
-	if (f->write)
+	if (f->write) {
 		commit_rest(fs, i, &f->cred);
+		data_write_trim();
+	}
 	if (last)
 		silly_last_close(fs, i);
 	(void)inode_unref(fs->inodes, i);

@@ -17,7 +17,6 @@
 #include "log.h"
 
 #define FUSE_MINOR_INC_EPOCH 44 /* the protocol's, with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
-#define IO_SIZE_MAX (1U << 20) /* what one FUSE request can carry */
 #define UNMOUNT_TIMEOUT_MS 2000
 #define TRY_TIMEOUT_MS 30000     /* of one attempt to mount, for each of its questions */
 #define TRY_PAUSE_MAX_S 30
@@ -176,8 +175,8 @@ static int learn_export(struct session *s, char *sentence, size_t size)
 		if (info.res.fsinfo.maxfilesize)
 			fs->max_file_size = MIN(info.res.fsinfo.maxfilesize, (uint64_t)INT64_MAX);
 	}
-	fs->rsize = MIN(fs->rsize, IO_SIZE_MAX);
-	fs->wsize = MIN(fs->wsize, IO_SIZE_MAX);
+	fs->rsize = MIN(fs->rsize, DATA_WRITE_MAX);
+	fs->wsize = MIN(fs->wsize, DATA_WRITE_MAX);
 	if (o->rsize)
 		fs->rsize = MIN(fs->rsize, o->rsize);
 	if (o->wsize)
@@ -363,8 +362,8 @@ static void drop_privileges(void)
 static void keep_buffers(void)
 {
 #ifdef __GLIBC__
-	(void)mallopt(M_MMAP_THRESHOLD, 4 * IO_SIZE_MAX);
-	(void)mallopt(M_TRIM_THRESHOLD, 16 * IO_SIZE_MAX);
+	(void)mallopt(M_MMAP_THRESHOLD, 4 * DATA_WRITE_MAX);
+	(void)mallopt(M_TRIM_THRESHOLD, 16 * DATA_WRITE_MAX);
 #endif
 }
 

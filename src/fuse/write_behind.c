@@ -126,7 +126,7 @@ static void give_back_room(struct gathered *g)
 	w->call.cred = g->write->call.cred;
 	w->call.args.io.stable = g->write->call.args.io.stable;
 	memcpy(w->data, g->write->data, g->length);
-	free(g->write);
+	data_write_free(g->write);
 	g->write = w;
 	g->room = g->length;
 }

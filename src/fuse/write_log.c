@@ -36,7 +36,7 @@ static void free_write(struct data_write *w)
 {
 	list_remove(&w->kept);
 	kept_bytes -= size_of(w);
-	free(w);
+	data_write_free(w);
 }
 
 static void free_writes(struct list *writes)
@@ -45,21 +45,17 @@ static void free_writes(struct list *writes)
 		free_write(CONTAINER_OF(writes->next, struct data_write, kept));
 }
 
+/* With the lock. */
+static void take_kept(struct write_log *log, struct list *to)
+{
+	list_splice(to, &log->kept);
+	log->bytes = 0;
+}
+
 void write_log_done(struct write_log *log)
 {
 	free_writes(&log->kept);
 	(void)pthread_mutex_destroy(&log->lock);
-}
-
-struct data_write *data_write_new(size_t size)
-{
-	struct data_write *w = malloc(sizeof(*w) + size);
-
-	if (!w)
-		return NULL;
-	memset(w, 0, sizeof(*w));
-	list_init(&w->kept);
-	return w;
 }
 
 void write_log_started(struct write_log *log)
@@ -88,8 +84,7 @@ static void resend_next(struct commit *c);
 bool write_log_answered(struct write_log *log, struct data_write *w, enum write_result result)
 {
 	struct commit *resend = NULL;
-	size_t total = 0;
-	bool keep;
+	bool keep, full = false;
 
 	{
 		LOCKED(&log->lock);
@@ -101,14 +96,16 @@ bool write_log_answered(struct write_log *log, struct data_write *w, enum write_
 		       (result == WRITE_STABLE && (log->running || !list_empty(&log->kept)));
 		if (keep) {
 			list_append(&log->kept, &w->kept);
-			total = atomic_fetch_add(&kept_bytes, size_of(w));
+			log->bytes += size_of(w);
+			kept_bytes += size_of(w);
+			full = kept_bytes > WRITE_LOG_LIMIT || (log->bytes > WRITE_LOG_COMMIT && !log->running);
 		}
 	}
 	if (!keep)
-		free(w);
+		data_write_free(w);
 	if (resend)
 		resend_next(resend);
-	return keep && total > WRITE_LOG_LIMIT;
+	return full;
 }
 
 void write_log_fail(struct write_log *log, int error)
@@ -244,7 +241,7 @@ static void end_commit(struct commit *c)
 		if (again) {
 			/* Their writes may have been in this commit: its error stays theirs too. */
 			list_splice(&c->waiting, &log->waiting);
-			list_splice(&c->writes, &log->kept);
+			take_kept(log, &c->writes);
 		} else {
 			log->running = NULL;
 		}
@@ -305,7 +302,7 @@ static void resend_next(struct commit *c)
 	{
 		LOCKED(&c->log->lock);
 		/* Answered since the commit began: newer. Nothing comes any more. */
-		list_splice(&c->writes, &c->log->kept);
+		take_kept(c->log, &c->writes);
 	}
 	while (!list_empty(&c->writes)) {
 		w = CONTAINER_OF(c->writes.next, struct data_write, kept);
@@ -395,7 +392,7 @@ void write_log_commit(struct write_log *log, struct transport *t, const struct n
 			list_init(&c->writes);
 			list_init(&c->resent);
 			list_init(&c->waiting);
-			list_splice(&c->writes, &log->kept);
+			take_kept(log, &c->writes);
 			list_append(&c->waiting, &w->node);
 			log->running = c;
 		}

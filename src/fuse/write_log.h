@@ -14,22 +14,12 @@
  */
 #pragma once
 
-#include "io/transport.h"
-
-/* One WRITE and its data, from the request until the data is stable. */
-struct data_write {
-	struct nfs_call call; /* args.io covers the whole range once the write is answered */
-	struct list kept;
-	struct nfs_verf verf;
-	struct commit *commit;
-	bool sent; /* with the transport */
-	void *owner; /* the writer's, until the write is answered */
-	char data[];
-};
+#include "fuse/data_write.h"
 
 struct write_log {
 	pthread_mutex_t lock;
 	struct list kept;      /* struct data_write.kept */
+	size_t bytes;          /* those take */
 	struct list waiting;   /* struct commit_wait.node: arrived while a commit runs */
 	struct commit *running;
 	struct list held;      /* struct data_write.kept: are sent when no data is sent again any more */
@@ -62,9 +52,6 @@ struct commit_wait {
 void write_log_init(struct write_log *log);
 void write_log_done(struct write_log *log);
 
-/* A write of size bytes with room for its data, which the caller fills; NULL without memory. */
-struct data_write *data_write_new(size_t size);
-
 /* Counts a write that will go on the wire. */
 void write_log_started(struct write_log *log);
 
@@ -79,8 +66,8 @@ enum write_result {
 
 /*
  * The write is answered, with w->verf. Keeps it when it was answered UNSTABLE, or follows what was;
- * frees it otherwise. Returns true when the mount keeps more than WRITE_LOG_LIMIT bytes: then the
- * caller should commit before it lets the writer go on.
+ * frees it otherwise. Returns true when it is time to commit before this writer goes on: the process
+ * keeps more than WRITE_LOG_LIMIT bytes, or the log more than WRITE_LOG_COMMIT and nobody else sees to it.
  */
 bool write_log_answered(struct write_log *log, struct data_write *w, enum write_result result);
 
@@ -94,7 +81,8 @@ void write_log_fail(struct write_log *log, int error);
 int write_log_check(struct write_log *log, unsigned *seen);
 unsigned write_log_errors(struct write_log *log);
 
-#define WRITE_LOG_LIMIT (64U << 20) /* bytes that all logs of the process keep, records included */
+#define WRITE_LOG_LIMIT  (64U << 20) /* bytes that all logs of the process keep, records included */
+#define WRITE_LOG_COMMIT (16U << 20) /* so that a fast writer need not wait for all of that at once */
 
 /* True when a commit would have something to do. */
 bool write_log_dirty(struct write_log *log);

@@ -357,6 +357,70 @@ static void who_comes_during_a_failing_commit_is_told_too(void **state)
 	write_log_done(&log);
 }
 
+/* How many writes of a megabyte are answered until one is told to commit first. */
+static unsigned fill(struct write_log *log, struct server *s, unsigned most)
+{
+	for (unsigned n = 1; n <= most; n++) {
+		struct data_write *w = data_write_new(DATA_WRITE_MAX);
+
+		assert_non_null(w);
+		w->call.proc = NFS_WRITE;
+		w->call.args.io.offset = n * (uint64_t)DATA_WRITE_MAX;
+		w->call.args.io.count = DATA_WRITE_MAX;
+		write_log_started(log);
+		write_log_send(log, &s->transport, w);
+		list_remove(&w->call.node);
+		if (write_log_answered(log, w, WRITE_UNSTABLE))
+			return n;
+	}
+	return 0;
+}
+
+static void a_fast_writer_commits_beside_its_writes(void **state)
+{
+	const unsigned early = WRITE_LOG_COMMIT / DATA_WRITE_MAX, most = WRITE_LOG_LIMIT / DATA_WRITE_MAX;
+	struct write_log log = {0}, other = {0};
+	struct server s;
+	struct waiter w;
+
+	server_init(&s);
+	write_log_init(&log);
+	write_log_init(&other);
+	assert_int_equal(fill(&log, &s, most), early);
+	start(&log, &s, &w);
+	/* One commit is enough, until the process has no room left. */
+	assert_int_equal(fill(&log, &s, most), most - early);
+	assert_int_equal(fill(&other, &s, most), 1);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 0);
+	assert_int_equal(w.calls, 1);
+	assert_int_equal(fill(&other, &s, most), early - 1);
+	start(&log, &s, &w);
+	answer_commit(next_call(&s, NFS_COMMIT), 0, 0);
+	assert_int_equal(fill(&log, &s, most), early);
+	write_log_done(&log);
+	write_log_done(&other);
+	data_write_trim();
+}
+
+static void memory_of_full_writes_is_used_again(void **state)
+{
+	struct data_write *a = data_write_new(DATA_WRITE_MAX), *b, *small = data_write_new(100);
+
+	assert_non_null(a);
+	assert_non_null(small);
+	memset(a->data, 1, DATA_WRITE_MAX);
+	a->sent = true;
+	(void)data_write_free(small);
+	assert_null(data_write_free(a));
+	assert_null(data_write_free(NULL));
+	b = data_write_new(DATA_WRITE_MAX - 5);
+	assert_ptr_equal(a, b);
+	assert_false(b->sent);
+	(void)data_write_free(b);
+	data_write_trim();
+	data_write_trim();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -371,6 +435,8 @@ int main(void)
 		cmocka_unit_test(a_failed_commit_is_told),
 		cmocka_unit_test(who_comes_during_a_commit_waits_for_the_next),
 		cmocka_unit_test(who_comes_during_a_failing_commit_is_told_too),
+		cmocka_unit_test(a_fast_writer_commits_beside_its_writes),
+		cmocka_unit_test(memory_of_full_writes_is_used_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

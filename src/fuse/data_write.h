@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One WRITE and its data, from the request until the data is stable.
+ *
+ * What a write of full size takes is kept for the next one while files are open for writing: to fault
+ * a megabyte in costs more than to copy it.
+ */
+#pragma once
+
+#include "io/transport.h"
+
+#define DATA_WRITE_MAX (1U << 20) /* bytes: what one request of the kernel can carry */
+
+struct commit;
+
+struct data_write {
+	struct nfs_call call; /* args.io covers the whole range once the write is answered */
+	struct list kept;
+	struct nfs_verf verf;
+	struct commit *commit;
+	bool sent; /* with the transport */
+	bool full_size;
+	void *owner; /* the writer's, until the write is answered */
+	char data[];
+};
+
+/* With room for so many bytes, which the caller fills; NULL without memory. Any thread. */
+struct data_write *data_write_new(size_t size);
+
+/* Takes NULL; returns NULL. */
+struct data_write *data_write_free(struct data_write *w);
+
+/* Gives back what no write uses: a writer has closed its file. */
+void data_write_trim(void);
