@@ -447,7 +447,7 @@ static void a_file_that_the_kernel_forgot_is_asked_for(void **state)
 
 static void a_name_of_any_length_is_itself(void **state)
 {
-	char one[NFS_NAME_MAX + 1], other[NFS_NAME_MAX + 1];
+	char one[NFS_NAME_MAX + 1], other[NFS_NAME_MAX + 1], longer[NFS_NAME_MAX + 2];
 
 	memset(one, 'x', NFS_NAME_MAX);
 	one[NFS_NAME_MAX] = '\0';
@@ -458,6 +458,9 @@ static void a_name_of_any_length_is_itself(void **state)
 	assert_int_equal(look_up(other, &alice), -EAGAIN);
 	other[NFS_NAME_MAX - 1] = '\0';
 	assert_int_equal(look_up(other, &alice), -EAGAIN);
+	memset(longer, 'x', NFS_NAME_MAX + 1);
+	longer[NFS_NAME_MAX + 1] = '\0';
+	assert_int_equal(look_up(longer, &alice), -EAGAIN);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
