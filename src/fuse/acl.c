@@ -193,8 +193,7 @@ static void set_done(struct nfs_call *call)
 	default_acl_forget(s->r.inode);
 	/* The mode goes with the access ACL, and the kernel does not know. */
 	if (call->error == 0)
-		(void)fuse_lowlevel_notify_inval_inode(s->r.fs->session,
-			s->r.inode == s->r.fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)s->r.inode, -1, 0);
+		fs_invalidate_attributes(s->r.fs, s->r.inode);
 	request_end_error(&s->r, acl_error(call->error));
 }
 

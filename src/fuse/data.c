@@ -476,6 +476,8 @@ static void sync_log_done(struct stable_wait *wait, int error)
 		request_end_error(&s->r, 0);
 		return;
 	}
+	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
+	fs_invalidate_attributes(s->r.fs, i);
 	s->broker.done = broker_committed;
 	probe_send(s->r.fs->probe, &s->broker, BROKER_COMMIT, &body, sizeof(body));
 }

@@ -64,6 +64,20 @@ static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
 	return ino == FUSE_ROOT_ID ? fs->root : (struct inode *)(uintptr_t)ino;
 }
 
+static inline fuse_ino_t fs_ino(const struct fs *fs, const struct inode *i)
+{
+	return i == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)i;
+}
+
+/*
+ * Makes the kernel ask for an inode's attributes before it shows them next. Its pages stay: so this takes
+ * no lock in the kernel, and waits for nothing.
+ */
+static inline void fs_invalidate_attributes(const struct fs *fs, const struct inode *i)
+{
+	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1, 0);
+}
+
 /* noac means it, too, as for the kernel's client (fs/nfs/fs_context.c): others see each change at once. */
 static inline bool fs_is_sync(const struct fs *fs)
 {

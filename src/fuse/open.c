@@ -163,7 +163,7 @@ static void finish_open(struct open_request *o)
 
 /*
  * Close-to-open: when the file is not any more what the kernel was told, that asks for size and times
- * before it shows them next. Attributes alone: this takes no lock in the kernel, and waits for nothing.
+ * before it shows them next.
  *
  * A file without a name that was found by one: the name is asked for again (fs/nfs/dir.c
  * nfs_lookup_verify_inode). Once: it may have been opened by its descriptor, in /proc.
@@ -184,7 +184,7 @@ static int look_again(struct open_request *o, const struct nfs_attr *now)
 	}
 	if (changed) {
 		known_doubt(i);
-		(void)fuse_lowlevel_notify_inval_inode(fs->session, (fuse_ino_t)(uintptr_t)i, -1, 0);
+		fs_invalidate_attributes(fs, i);
 	}
 	if (!lost_its_name)
 		return 0;

@@ -421,7 +421,7 @@ static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_par
 	struct fs *fs = r->fs;
 
 	ret->entry_timeout = known_entry_seconds(fs, r->inode2 ? r->inode2 : r->inode, i);
-	ret->ino = i == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)i;
+	ret->ino = fs_ino(fs, i);
 	ret->generation = i->generation;
 	inode_table_looked_up(fs->inodes, i);
 }

@@ -29,22 +29,12 @@ struct silly {
 static atomic_uint silly_count;
 static atomic_uint silly_open; /* files that are open under such a name */
 
-/*
- * The kernel knows nothing of the change and would keep the attributes for long. No pages with them:
- * that takes no lock in the kernel, and waits for nothing.
- */
-static void invalidate_attributes(struct fs *fs, const struct inode *i)
-{
-	(void)fuse_lowlevel_notify_inval_inode(
-		fs->session, i == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)i, -1, 0);
-}
-
-/* A file has one name more or less, or another one. */
+/* A file has one name more or less, or another one, and the kernel knows nothing of it. */
 static void names_changed(struct fs *fs, struct inode *file)
 {
 	known_links_changed(fs);
 	known_doubt(file);
-	invalidate_attributes(fs, file);
+	fs_invalidate_attributes(fs, file);
 }
 
 static void silly_end(struct silly *s, int error)
@@ -420,7 +410,7 @@ static void doubt_both(struct removal *m)
 	if (!m->dir)
 		return;
 	(void)known_change_end(m->fs, m->dir, NULL, 0, &asked);
-	invalidate_attributes(m->fs, m->dir);
+	fs_invalidate_attributes(m->fs, m->dir);
 }
 
 static void removal_done(struct nfs_call *call)

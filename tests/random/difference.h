@@ -38,7 +38,8 @@
 	X(PIPE_TIMES, "pipe-times", "NFSv3", \
 		"writing to a pipe does not change its times: the server knows nothing of it") \
 	X(SETID, "setid", "NFSv3", \
-		"truncation may leave set-id bits; a local write clears them, over the network the opener's rights decide") \
+		"truncation may leave set-id bits; a local write clears them, over the network the opener's rights decide; " \
+		"O_EXCL sets them afterwards, as chmod does") \
 	X(ENTRY_TYPES, "entry-types", "NFSv3", \
 		"a plain READDIR tells no types of entries, DT_UNKNOWN") \
 	X(DOTS, "dots", "FUSE", \

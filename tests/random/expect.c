@@ -212,6 +212,8 @@ static bool is_setid_write(const struct world *w, const struct op *op, const str
 		return true;
 	if ((op->kind == OP_OPEN || op->kind == OP_REOPEN) && op->flags & O_TRUNC)
 		return true;
+	if (op->kind == OP_OPEN && op->flags & O_CREAT && op->flags & O_EXCL && op->mode & S_ISGID)
+		return true;
 	if ((op->kind == OP_CHOWN || op->kind == OP_FCHOWN) && (op->actor != ROOT || w->options->squash))
 		return true;
 	return to && (to->passthrough || to->opener == ROOT || to->opener != op->actor);
