@@ -50,6 +50,7 @@ def builds(werror=True):
     return {
         "plain": Build("build-plain", strict),
         "asan": Build("build-asan", "-Db_sanitize=address,undefined", "-Db_lundef=false", CC="clang"),
+        "fuzz": Build("build-fuzz", "-Dfuzz=true", "-Db_sanitize=address,undefined", "-Db_lundef=false", CC="clang"),
         "tsan": Build("build-tsan", "-Db_sanitize=thread"),
         "clang": Build("build-clang", strict, CC="clang"),
     }

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What the sidecar does with a table that was read: every entry is asked for some peers. */
+#pragma once
+
+#include "fuzz.h"
+#include "sidecar/export_table.h"
+#include "sidecar/exports_watch.h"
+
+static inline void use_export_table(struct export_table *t)
+{
+	static const char *const peers[] = {"127.0.0.1", "10.1.2.3", "fe80::1"};
+
+	for (size_t n = 0; n < t->nentries; n++) {
+		const struct export_entry *e = &t->entries[n];
+
+		CHECK(e->path && export_table_find(t, e->id, e->path));
+		CHECK(export_table_same(t, e, t));
+		for (size_t p = 0; p < ARRAY_SIZE(peers); p++) {
+			const struct export_client *client = NULL;
+			struct export_perms perms;
+			struct ip_address a;
+			unsigned prefix;
+
+			CHECK(ip_address_parse(peers[p], &a, &prefix) == 0);
+			(void)export_table_perms(t, e, &a, &perms, &client);
+		}
+	}
+	(void)export_table_unref(t);
+}
+
+/* There is a message; log.c makes one line of it. */
+static inline void check_error(const struct conf_error *error)
+{
+	CHECK(error->text[0] != '\0');
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "export_table_use.h"
+#include "sidecar/etab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct export_table *t = NULL;
+	struct conf_error error = {""};
+	FILE *f = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL; /* refuses to read nothing */
+
+	if (!f)
+		return 0;
+	if (etab_parse("etab", f, &t, &error) == 0)
+		use_export_table(t);
+	else
+		check_error(&error);
+	(void)fclose(f);
+	return 0;
+}
