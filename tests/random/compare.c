@@ -354,8 +354,9 @@ static void compare_times(struct world *w, struct object *o, const struct statx 
 	const struct statx_timestamp mtime[SIDES] = {m->stx_mtime, r->stx_mtime};
 	const struct statx_timestamp ctime[SIDES] = {m->stx_ctime, r->stx_ctime};
 	/* What happens behind the kernel's back shows there when it asks again. */
-	bool unseen = (o->loose_why == DIFFERENCE_SILLY_TIMES || o->loose_why == DIFFERENCE_MAP_TIMES) &&
-		      same_time(o->ctime[MOUNT], m->stx_ctime);
+	bool same_ctime = same_time(o->ctime[MOUNT], m->stx_ctime);
+	bool unseen = (o->loose_why == DIFFERENCE_SILLY_TIMES && same_ctime) ||
+		      (o->loose_why == DIFFERENCE_MAP_TIMES && (same_ctime || same_time(o->mtime[MOUNT], m->stx_mtime)));
 	struct verdict found = {.differs = false};
 
 	if (o->times_known) {

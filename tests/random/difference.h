@@ -75,7 +75,8 @@
 	X(LONG_TARGET, "long-target", "localiofs", \
 		"a symbolic link's target of more than 3500 bytes is ENAMETOOLONG") \
 	X(MAP_TIMES, "map-times", "FUSE", \
-		"a write through a mapping changes the times when the server gets it, even after they were set")
+		"a write through a mapping changes the times when the server gets it, even after they were set; " \
+		"locally the kernel sees them when it asks for the attributes again")
 
 enum difference {
 #define DIFFERENCE_ENUM(id, name, whose, rule) DIFFERENCE_##id,
