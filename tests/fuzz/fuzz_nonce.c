@@ -20,7 +20,8 @@ static void clean_up(void)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int nonces = -1;
-	struct nonce_record rec = {.magic = NONCE_MAGIC, .version = NONCE_VERSION, .state = NONCE_ANNOUNCED, .uuid = {1, 2, 3}};
+	struct nonce_record rec = {
+		.magic = NONCE_MAGIC, .version = NONCE_VERSION, .state = NONCE_ANNOUNCED, .uuid = {1, 2, 3}};
 	uint8_t boot_id[16];
 	char name[UUID_STR_LEN];
 	int fd, r;
