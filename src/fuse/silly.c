@@ -252,7 +252,9 @@ void silly_replace_name(struct request *r, void (*go_on)(struct request *r))
 	request_send(r, NFS_LOOKUP, source_looked_up);
 }
 
-#define RMDIR_TRIES 100 /* what it waits for may be in other directories, or stay open */
+/* What it waits for may be in other directories, or stay open: 11 tries in a quarter of a second. */
+#define RMDIR_TRIES 11
+#define RMDIR_TRIES_AT_ONCE 3
 
 /* A RMDIR, which may have to wait for removals. */
 struct rmdir_request {
@@ -293,6 +295,7 @@ static void send_rmdir(struct rmdir_request *q)
 		q->ended = removals.ended;
 	}
 	q->tries++;
+	q->r.call.delay_ms = q->tries > RMDIR_TRIES_AT_ONCE ? 1U << (q->tries - RMDIR_TRIES_AT_ONCE - 1) : 0;
 	request_send(&q->r, NFS_RMDIR, rmdir_done);
 }
 
@@ -367,10 +370,6 @@ static bool removal_given_up(struct nfs_call *call)
 
 static void send_removal(struct removal *m)
 {
-	{
-		LOCKED(&removals.lock);
-		m->number = ++removals.begun;
-	}
 	m->call.given_up = removal_given_up;
 	if (m->dir)
 		known_change_begin(m->dir);
@@ -423,7 +422,7 @@ static void removal_done(struct nfs_call *call)
 	end_removal(m);
 }
 
-/* Takes the silly name from the inode; NULL when it has none. */
+/* Takes the silly name from the inode, for a removal that begins with this; NULL when it has none. */
 static struct removal *take_removal(struct fs *fs, struct inode *i)
 {
 	struct removal *m = calloc(1, sizeof(*m));
@@ -444,7 +443,11 @@ static struct removal *take_removal(struct fs *fs, struct inode *i)
 	m->call.proc = NFS_REMOVE;
 	m->call.done = removal_done;
 	free(STEAL_PTR(i->silly));
-	silly_open--;
+	{
+		LOCKED(&removals.lock);
+		m->number = ++removals.begun;
+		silly_open--; /* never missing from both counts */
+	}
 	return m;
 }
 

@@ -46,7 +46,7 @@ struct nfs3 {
 	uint32_t xid;
 	uint64_t next_tick; /* ms */
 	struct list waiting; /* without a connection */
-	struct list delayed; /* JUKEBOX, in order of time */
+	struct list delayed; /* after JUKEBOX or by the caller's wish, in order of wire.due */
 };
 
 /* Calls come back from the loop that they were given to; which one runs is the thread's. */
@@ -185,6 +185,16 @@ static void lost(struct nfs3 *c, struct connection *on, int error)
 	connection_back_off(on, now);
 }
 
+static void delay(struct nfs3 *c, struct nfs_call *call, unsigned ms)
+{
+	struct list *after = c->delayed.prev;
+
+	call->wire.due = call->wire.since + ms;
+	while (after != &c->delayed && CONTAINER_OF(after, struct nfs_call, node)->wire.due > call->wire.due)
+		after = after->prev;
+	list_append(after->next, &call->node);
+}
+
 static void answered(void *arg, struct nfs_call *call, int error, void *data, void *buffer)
 {
 	struct nfs3 *c = arg;
@@ -197,8 +207,7 @@ static void answered(void *arg, struct nfs_call *call, int error, void *data, vo
 	}
 	if (nfs3_decode(call, data, buffer, &allocation)) {
 		call->wire.since = now_ms();
-		call->wire.due = call->wire.since + NFS3_JUKEBOX_MS;
-		list_append(&c->delayed, &call->node);
+		delay(c, call, NFS3_JUKEBOX_MS);
 		return;
 	}
 	finish(c, call, call->error, allocation);
@@ -247,8 +256,22 @@ static void send_waiting(struct nfs3 *c)
 
 static void take_submitted(struct nfs3 *c)
 {
-	LOCKED(&c->lock);
-	list_splice(&c->waiting, &c->submitted);
+	struct list submitted;
+
+	list_init(&submitted);
+	{
+		LOCKED(&c->lock);
+		list_splice(&submitted, &c->submitted);
+	}
+	while (!list_empty(&submitted)) {
+		struct nfs_call *call = first_of(&submitted);
+
+		list_remove(&call->node);
+		if (call->delay_ms > 0)
+			delay(c, call, call->delay_ms);
+		else
+			list_append(&c->waiting, &call->node);
+	}
 }
 
 static void wake_delayed(struct nfs3 *c, uint64_t now)

@@ -172,7 +172,7 @@ struct nfs_wire {
 	struct list tickets; /* struct nfs3_ticket.node: one each time it was sent on this connection */
 	uint32_t xid;
 	uint64_t since;      /* ms: when it was submitted, or was told to come back later */
-	uint64_t due;        /* ms: when it is sent again for want of an answer, or after JUKEBOX */
+	uint64_t due;        /* ms: when it is sent again for want of an answer, or after a delay */
 	unsigned timeout_ms; /* from one such time to the next */
 	bool overdue;        /* it was said once that it takes too long */
 };
@@ -181,6 +181,7 @@ struct nfs_call {
 	struct list node;      /* the transport's, from submit to done */
 	struct nfs_wire wire;  /* the transport's */
 	unsigned patience_ms;  /* 0: as the mount says, for ever when it is hard */
+	unsigned delay_ms;     /* it is not sent before so long after it was submitted */
 	/*
 	 * Asked on the loop thread, about once a second while the call waits, if it takes so long:
 	 * whether nobody wants the answer any more. NULL: it is wanted.
