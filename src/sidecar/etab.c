@@ -69,19 +69,37 @@ static int read_word(struct reader *r, bool is_path, char *ret, size_t size)
 
 /* ---- clients: client_gettype() of nfs-utils ---- */
 
-enum rank { RANK_HOST, RANK_NETWORK, RANK_WILDCARD, RANK_NETGROUP, RANK_ANYBODY, RANK_PRINCIPAL };
-
-static enum rank rank_of(const char *client)
+static enum client_kind kind_of(const char *client)
 {
 	if (client[0] == '\0' || strcmp(client, "*") == 0)
-		return RANK_ANYBODY;
+		return CLIENT_ANY;
 	if (strncmp(client, "gss/", 4) == 0)
-		return RANK_PRINCIPAL;
+		return CLIENT_NOBODY;
 	if (client[0] == '@')
-		return RANK_NETGROUP;
+		return CLIENT_NETGROUP;
 	if (strpbrk(client, "*?[") != NULL)
-		return RANK_WILDCARD;
-	return strchr(client, '/') != NULL ? RANK_NETWORK : RANK_HOST;
+		return CLIENT_WILDCARD;
+	return strchr(client, '/') != NULL ? CLIENT_NETWORK : CLIENT_HOST;
+}
+
+/* The place of its kind in the search, MCL_FQDN and so on; an address without a mask is a host. */
+static unsigned rank_of(const struct export_client *c)
+{
+	switch (c->kind) {
+	case CLIENT_HOST:
+		return 0;
+	case CLIENT_NETWORK:
+		return strchr(c->name, '/') != NULL ? 1 : 0;
+	case CLIENT_WILDCARD:
+		return 2;
+	case CLIENT_NETGROUP:
+		return 3;
+	case CLIENT_ANY:
+		return 4;
+	case CLIENT_NOBODY:
+		break;
+	}
+	return 5;
 }
 
 /* 255.255.255.0 as 24; -EINVAL for anything but ones before zeros. */
@@ -100,7 +118,8 @@ static int prefix_of_mask(const char *text)
 	return (~bits & (~bits + 1)) == 0 ? 32 - __builtin_ctz(bits) : -EINVAL;
 }
 
-static void find_network(struct export_client *c, enum rank rank)
+/* An address, a network, or else a name. */
+static void find_network(struct export_client *c)
 {
 	const char *slash = strchr(c->name, '/');
 	char text[IP_ADDRESS_TEXT + 8];
@@ -109,13 +128,13 @@ static void find_network(struct export_client *c, enum rank rank)
 	c->kind = CLIENT_NETWORK;
 	if (ip_address_parse(c->name, &c->network, &c->prefix) >= 0)
 		return;
-	prefix = rank == RANK_NETWORK ? prefix_of_mask(slash + 1) : -EINVAL;
+	prefix = slash != NULL ? prefix_of_mask(slash + 1) : -EINVAL;
 	if (prefix >= 0 && (size_t)(slash - c->name) < IP_ADDRESS_TEXT) {
 		(void)snprintf(text, sizeof(text), "%.*s/%d", (int)(slash - c->name), c->name, prefix);
 		if (ip_address_parse(text, &c->network, &c->prefix) >= 0)
 			return;
 	}
-	c->kind = CLIENT_NAME;
+	c->kind = CLIENT_HOST;
 }
 
 /* ---- options ---- */
@@ -333,7 +352,6 @@ static int read_client(struct reader *r, struct export_client *ret)
 			.privileged_port = true, .anon_uid = 65534, .anon_gid = 65534},
 		.root_squash = true};
 	char name[MAX_NAME];
-	enum rank rank;
 	int n = read_word(r, false, name, sizeof(name));
 
 	if (n >= 0)
@@ -347,13 +365,9 @@ static int read_client(struct reader *r, struct export_client *ret)
 		free(p.client.refusal.text);
 		return n;
 	}
-	rank = rank_of(name);
-	p.client.rank = rank;
-	p.client.kind = CLIENT_NAME;
-	if (rank == RANK_ANYBODY)
-		p.client.kind = CLIENT_ANY;
-	else if (rank <= RANK_NETWORK)
-		find_network(&p.client, rank);
+	p.client.kind = kind_of(name);
+	if (p.client.kind == CLIENT_HOST || p.client.kind == CLIENT_NETWORK)
+		find_network(&p.client);
 	p.client.perms.sec_sys = !p.saw_sec || p.had_sys;
 	p.client.perms.squash = p.all_squash ? SQUASH_ALL : p.root_squash ? SQUASH_ROOT : SQUASH_NONE;
 	*ret = p.client;
@@ -401,7 +415,7 @@ static void sort_clients(struct export_entry *e)
 		struct export_client c = e->clients[i];
 		size_t at = i;
 
-		for (; at > 0 && e->clients[at - 1].rank > c.rank; at--)
+		for (; at > 0 && rank_of(&e->clients[at - 1]) > rank_of(&c); at--)
 			e->clients[at] = e->clients[at - 1];
 		e->clients[at] = c;
 	}
@@ -434,8 +448,11 @@ int etab_parse(const char *name, FILE *f, struct export_table **ret, struct conf
 	}
 	for (size_t i = 0; i < t->nentries; i++)
 		sort_clients(&t->entries[i]);
+	n = export_table_index_names(t);
+	if (n < 0)
+		t = export_table_unref(t);
 	*ret = t;
-	return 0;
+	return n;
 }
 
 int etab_load(const char *path, struct export_table **ret, struct conf_error *error)

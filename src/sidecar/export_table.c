@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sidecar/peer.h"
+
 struct export_table *export_table_new(const struct server_kind *server)
 {
 	struct export_table *t = calloc(1, sizeof(*t));
@@ -47,6 +49,7 @@ struct export_table *export_table_unref(struct export_table *t)
 	for (size_t i = 0; i < t->nentries; i++)
 		export_entry_done(&t->entries[i]);
 	free(t->entries);
+	free(t->names);
 	free(t);
 	return NULL;
 }
@@ -75,6 +78,43 @@ int export_entry_add_client(struct export_entry *e, struct export_client *c)
 	}
 	e->clients = grown;
 	e->clients[e->nclients++] = *c;
+	return 0;
+}
+
+static bool goes_by_name(const struct export_client *c)
+{
+	return c->kind == CLIENT_HOST || c->kind == CLIENT_WILDCARD || c->kind == CLIENT_NETGROUP;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp((*(struct export_client *const *)a)->name, (*(struct export_client *const *)b)->name);
+}
+
+int export_table_index_names(struct export_table *t)
+{
+	_cleanup_free_ struct export_client **all = NULL;
+	size_t n = 0, at = 0;
+
+	for (size_t i = 0; i < t->nentries; i++)
+		for (size_t j = 0; j < t->entries[i].nclients; j++)
+			n += goes_by_name(&t->entries[i].clients[j]);
+	if (n == 0)
+		return 0;
+	all = calloc(n, sizeof(*all));
+	t->names = calloc(n, sizeof(struct export_client *));
+	if (all == NULL || t->names == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->nentries; i++)
+		for (size_t j = 0; j < t->entries[i].nclients; j++)
+			if (goes_by_name(&t->entries[i].clients[j]))
+				all[at++] = &t->entries[i].clients[j];
+	qsort(all, n, sizeof(struct export_client *), compare_names);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || compare_names(&all[i - 1], &all[i]) != 0)
+			t->names[t->nnames++] = all[i];
+		all[i]->name_index = t->nnames - 1;
+	}
 	return 0;
 }
 
@@ -133,7 +173,7 @@ static void perms_fill(struct export_perms *p, const struct export_perms *lower)
 }
 
 enum reason export_table_perms(const struct export_table *t, const struct export_entry *e,
-	const struct ip_address *peer, struct export_perms *ret, const struct export_client **ret_client)
+	const struct peer *peer, struct export_perms *ret, const struct export_client **ret_client)
 {
 	struct export_perms p = {0};
 	enum reason reason = e->refusal.text != NULL ? e->refusal.reason : REASON_NONE;
@@ -142,19 +182,17 @@ enum reason export_table_perms(const struct export_table *t, const struct export
 	for (size_t i = 0; i < e->nclients && *ret_client == NULL; i++) {
 		const struct export_client *c = &e->clients[i];
 
-		switch (c->kind) {
-		case CLIENT_NAME: /* it might be this peer, on other terms than those that follow */
+		enum peer_verdict verdict = peer_is(peer, c);
+
+		/* It might be this peer, on other terms than those that follow. */
+		if (verdict == PEER_UNKNOWN)
 			return REASON_EXPORT_OPTIONS;
-		case CLIENT_NETWORK:
-			if (!ip_address_in(peer, &c->network, c->prefix))
-				break;
-			__attribute__((fallthrough));
-		case CLIENT_ANY:
-			*ret_client = c;
-			p = c->perms;
-			if (c->refusal.text != NULL)
-				reason = c->refusal.reason;
-		}
+		if (verdict == PEER_OTHER)
+			continue;
+		*ret_client = c;
+		p = c->perms;
+		if (c->refusal.text != NULL)
+			reason = c->refusal.reason;
 	}
 	perms_fill(&p, &e->perms);
 	perms_fill(&p, &t->defaults);

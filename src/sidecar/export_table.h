@@ -53,7 +53,11 @@ struct export_perms {
 enum client_kind {
 	CLIENT_ANY,
 	CLIENT_NETWORK, /* or one address */
-	CLIENT_NAME,    /* a host name, wildcard, netgroup or principal: whom it means is not known here */
+	/* By name; whom they mean is peer.h's to find out. */
+	CLIENT_HOST,
+	CLIENT_WILDCARD,
+	CLIENT_NETGROUP,
+	CLIENT_NOBODY, /* a principal: no AUTH_UNIX caller */
 };
 
 /* knfsd: what names the filesystem in handles instead of its own identity. */
@@ -76,7 +80,7 @@ struct export_client {
 	struct ip_address network;
 	unsigned prefix; /* of 128 */
 	char *name;      /* as it was written */
-	unsigned rank;   /* etab: the place of its kind in the search */
+	size_t name_index; /* of those that go by name: export_table.names */
 	struct export_perms perms;
 	struct export_fsid fsid;
 	struct export_refusal refusal;
@@ -92,6 +96,7 @@ struct export_entry {
 };
 
 struct server_kind;
+struct peer;
 
 struct export_table {
 	atomic_uint refs;
@@ -99,6 +104,9 @@ struct export_table {
 	struct export_entry *entries;
 	size_t nentries;
 	struct export_perms defaults; /* EXPORT_DEFAULTS over the server's own; everything set */
+	/* A client entry for each name that stands in any; the order is of no meaning. */
+	const struct export_client **names;
+	size_t nnames;
 	uint16_t nfs_port; /* Ganesha's */
 	bool fsid_device;  /* NFS_CORE_PARAM fsid_device: handles carry the device number */
 };
@@ -114,6 +122,9 @@ void export_entry_done(struct export_entry *e);
 /* Takes the client over, also on failure. */
 int export_entry_add_client(struct export_entry *e, struct export_client *c);
 
+/* The table is complete: whoever goes by name gets its name_index. -ENOMEM. */
+int export_table_index_names(struct export_table *t);
+
 /* The first reason is enough: a second one changes nothing. -ENOMEM. */
 int PRINTF(3, 4)
 	export_refuse(struct export_refusal *r, enum reason reason, const char *format, ...);
@@ -123,7 +134,7 @@ int PRINTF(3, 4)
  * does, the defaults hold). REASON_NONE, or why the peer gets no grants.
  */
 enum reason export_table_perms(const struct export_table *t, const struct export_entry *e,
-	const struct ip_address *peer, struct export_perms *ret, const struct export_client **ret_client);
+	const struct peer *peer, struct export_perms *ret, const struct export_client **ret_client);
 
 /* The entry of the same export in another table: same id, same path; or NULL. */
 const struct export_entry *export_table_find(const struct export_table *t, uint16_t id, const char *path);

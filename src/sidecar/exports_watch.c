@@ -118,8 +118,6 @@ static void print_client(const struct export_client *c)
 	else if (c->fsid.kind == EXPORT_FSID_UUID)
 		printf(" fsid=%s", c->fsid.uuid);
 	print_perms(&c->perms);
-	if (c->kind == CLIENT_NAME)
-		printf("    no grants: who that is is not known here; nor for clients below\n");
 	if (c->refusal.text != NULL)
 		printf("    no grants: %s\n", c->refusal.text);
 }

@@ -6,6 +6,7 @@
 #include "sidecar/access_ganesha.h"
 #include "sidecar/ganesha_conf.h"
 #include "sidecar/handle_ganesha.h"
+#include "sidecar/names_ganesha.h"
 #include "sidecar/squash_ganesha.h"
 
 static uint16_t port(const struct export_table *t)
@@ -63,6 +64,7 @@ const struct server_kind server_ganesha = {
 	.decode = handle_ganesha_decode,
 	.names = names,
 	.owns = owns,
+	.know_names = names_ganesha,
 	.squash = squash_ganesha,
 	.access = access_ganesha_bits,
 	.may_read = access_ganesha_may_read,

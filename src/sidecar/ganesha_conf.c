@@ -201,7 +201,9 @@ static int add_clients(struct export_entry *e, const struct conf_node *list,
 		if (strcmp(v->text, "*") == 0 || strcmp(v->text, "0.0.0.0") == 0)
 			c.kind = CLIENT_ANY;
 		else if (ip_address_parse(v->text, &c.network, &c.prefix) < 0)
-			c.kind = CLIENT_NAME;
+			c.kind = v->text[0] == '@'		 ? CLIENT_NETGROUP
+				: strpbrk(v->text, "*?[") != NULL ? CLIENT_WILDCARD
+								 : CLIENT_HOST;
 		c.name = strdup(v->text);
 		r = c.name == NULL ? -ENOMEM : export_entry_add_client(e, &c);
 		if (r < 0)
@@ -412,6 +414,8 @@ static int finish(struct conf_node *tree, struct export_table **ret, struct conf
 	struct export_table *t = export_table_new(&server_ganesha);
 	int r = t != NULL ? build(tree, t, error) : -ENOMEM;
 
+	if (r >= 0)
+		r = export_table_index_names(t);
 	(void)conf_tree_free(tree);
 	if (r < 0) {
 		if (r != -EBADMSG)

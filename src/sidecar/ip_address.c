@@ -38,6 +38,24 @@ int ip_address_from_sockaddr(
 	return 0;
 }
 
+socklen_t ip_address_to_sockaddr(const struct ip_address *a, uint16_t port, struct sockaddr_storage *ret)
+{
+	struct sockaddr_in *in = (void *)ret;
+	struct sockaddr_in6 *in6 = (void *)ret;
+
+	*ret = (struct sockaddr_storage){0};
+	if (ip_address_is_ipv4(a)) {
+		in->sin_family = AF_INET;
+		in->sin_port = htons(port);
+		memcpy(&in->sin_addr, a->bytes + sizeof(mapped_prefix), 4);
+		return sizeof(*in);
+	}
+	in6->sin6_family = AF_INET6;
+	in6->sin6_port = htons(port);
+	memcpy(&in6->sin6_addr, a->bytes, 16);
+	return sizeof(*in6);
+}
+
 int ip_address_parse(const char *text, struct ip_address *ret, unsigned *ret_prefix)
 {
 	char copy[INET6_ADDRSTRLEN + 8];

@@ -21,6 +21,8 @@ struct ip_address {
 /* -EAFNOSUPPORT for another family. ret_port may be NULL. */
 int ip_address_from_sockaddr(
 	const struct sockaddr_storage *from, struct ip_address *ret, uint16_t *ret_port);
+/* The address's length. */
+socklen_t ip_address_to_sockaddr(const struct ip_address *a, uint16_t port, struct sockaddr_storage *ret);
 void ip_address_from_ipv4(const void *four_bytes, struct ip_address *ret);
 
 /* An address or network in text ("10.0.0.0/8", "fe80::/64", "::1"); -EINVAL. */

@@ -10,6 +10,7 @@
 #include "sidecar/access_knfsd.h"
 #include "sidecar/etab.h"
 #include "sidecar/handle_knfsd.h"
+#include "sidecar/names_knfsd.h"
 #include "sidecar/nfs_server.h"
 #include "sidecar/squash_knfsd.h"
 
@@ -189,6 +190,7 @@ const struct server_kind server_knfsd = {
 	.decode = handle_knfsd_decode,
 	.names = names,
 	.owns = owns,
+	.know_names = names_knfsd,
 	.squash = squash_knfsd,
 	.access = access_knfsd,
 	.may_read = kernel_decides,

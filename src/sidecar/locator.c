@@ -4,7 +4,10 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define FIRST_FREE_PORT 1024 /* below: reserved for root, `secure` */
+#include "sidecar/nfs_server.h"
+
+#define FIRST_FREE_PORT  1024 /* below: reserved for root, `secure` */
+#define CONNECTED_FOR_MS 1000
 
 int locator_init(struct locator *l, struct export_table *table)
 {
@@ -19,7 +22,15 @@ void locator_done(struct locator *l)
 {
 	locator_drop_mounts(l);
 	free(l->used);
+	peer_done(&l->peer);
 	(void)export_table_unref(l->table);
+}
+
+int locator_set_peer(struct locator *l, const struct ip_address *address, uint16_t port)
+{
+	l->peer.address = *address;
+	l->peer.port = port;
+	return peer_learn(&l->peer, l->table);
 }
 
 static void drop_slot(struct locator *l, unsigned i)
@@ -43,7 +54,7 @@ static enum reason authorise(const struct locator *l, const struct export_entry 
 	if (reason != REASON_NONE)
 		return reason;
 	if (!ret->read || !ret->sec_sys || !ret->nfs3 || !ret->tcp ||
-		(ret->privileged_port && l->peer_port >= FIRST_FREE_PORT))
+		(ret->privileged_port && l->peer.port >= FIRST_FREE_PORT))
 		return REASON_CLIENT_DENIED;
 	return ret->manage_gids ? REASON_EXPORT_OPTIONS : REASON_NONE;
 }
@@ -115,6 +126,17 @@ static struct locator_slot *find_slot(struct locator *l, const struct nfs_handle
 	return NULL;
 }
 
+/* Who cannot reach the server's port may not have its files either. At most a second old. */
+static bool is_connected(struct locator *l)
+{
+	uint64_t now = now_ms();
+
+	if (l->connected_ms != 0 && now - l->connected_ms < CONNECTED_FOR_MS)
+		return true;
+	l->connected_ms = nfs_server_has_client(l->table->server->port(l->table), &l->peer.address) > 0 ? now : 0;
+	return l->connected_ms != 0;
+}
+
 enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct location *ret)
 {
 	enum reason reason = l->table->server->decode(fh, &ret->handle);
@@ -125,6 +147,11 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		reason = server_kind_state(l->table);
 	if (reason != REASON_NONE)
 		return reason;
+	if (!is_connected(l))
+		return REASON_NOT_CONNECTED;
+	if (l->peer.verdicts != NULL && now_ms() - l->peer.learned_ms >= PEER_NAMES_FOR_MS &&
+		peer_learn(&l->peer, l->table) < 0)
+		return REASON_LIMIT;
 	slot = find_slot(l, &ret->handle);
 	if (slot != NULL) {
 		reason = authorise(l, slot->entry, &ret->perms, &client);
@@ -180,5 +207,7 @@ int locator_follow(struct locator *l, struct export_table *now)
 	(void)export_table_unref(l->table);
 	l->used = used;
 	l->table = now;
+	if (l->peer.learned_ms != 0 && peer_learn(&l->peer, now) < 0)
+		changed = 1;
 	return changed;
 }

@@ -12,6 +12,7 @@
 
 #include "sidecar/export_mount.h"
 #include "sidecar/export_table.h"
+#include "sidecar/peer.h"
 #include "sidecar/server_kind.h"
 
 #define LOCATOR_MAX_MOUNTS 16 /* exports that one session uses at a time */
@@ -31,8 +32,8 @@ struct locator_slot {
 
 struct locator {
 	struct export_table *table;
-	struct ip_address peer;
-	uint16_t peer_port;
+	struct peer peer;
+	uint64_t connected_ms; /* when the peer was last seen to be connected to the server */
 	struct locator_slot slots[LOCATOR_MAX_MOUNTS];
 	unsigned nslots;
 	bool *used; /* one an entry of the table: something was granted under it */
@@ -41,6 +42,9 @@ struct locator {
 /* Takes over the reference to the table. */
 int locator_init(struct locator *l, struct export_table *table);
 void locator_done(struct locator *l);
+
+/* The match: who the session's client is. Waits for name services; -ENOMEM. */
+int locator_set_peer(struct locator *l, const struct ip_address *address, uint16_t port);
 
 /* REASON_NONE with *ret, good until the next call; or why there is nothing to grant. */
 enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct location *ret);

@@ -4,7 +4,7 @@
  * localiofs daemons on the same host a way to them around the network.
  *
  * The main thread owns signals, the configuration and the broker's list of sessions. The RPC thread
- * (rpc_server) and one thread a session (session) do the rest.
+ * (rpc_server), one for host names (name_thread) and one a session (session) do the rest.
  */
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +17,7 @@
 #include "probe/registry.h"
 #include "sidecar/broker.h"
 #include "sidecar/exports_watch.h"
+#include "sidecar/name_thread.h"
 #include "sidecar/notify.h"
 #include "sidecar/rpc_server.h"
 #include "sidecar/sidecar_options.h"
@@ -112,6 +113,11 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	r = exports_watch_start(&s->watch, o->server, o->config, &s->exports);
 	if (r < 0)
 		return r;
+	r = name_thread_start();
+	if (r < 0) {
+		log_error("no thread for host names: %s", strerror(-r));
+		return r;
+	}
 	r = broker_start(&s->broker, &s->exports, s->registry, s->nonces);
 	if (r < 0) {
 		log_error("%s/" BROKER_SOCKET_NAME ": %s%s", o->registry, strerror(-r),

@@ -50,6 +50,10 @@ struct server_kind {
 	bool (*owns)(const struct export_table *t, const struct export_client *c,
 		const struct filesystem_id *id, const struct nfs_handle *h);
 
+	/* Whom the table's names mean: an enum peer_verdict each. May wait for name services. */
+	void (*know_names)(const struct export_table *t, const struct ip_address *peer,
+		uint8_t *ret_verdicts);
+
 	/* The credential that the server acts with. -EINVAL: it refuses the call. Pure. */
 	int (*squash)(const struct export_perms *perms, const struct broker_cred *wire,
 		struct broker_cred *ret);

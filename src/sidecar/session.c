@@ -224,12 +224,16 @@ static int dispatch(struct run *x, struct packet *p)
 }
 
 /* The match has come: tells the client who it is to us. */
-static int send_matched(struct run *x)
+static int on_match(struct run *x, const struct ip_address *peer, uint16_t port)
 {
 	struct broker_matched m = {0};
+	int r = locator_set_peer(&x->locator, peer, port);
 
-	ip_address_format_port(&x->locator.peer, x->locator.peer_port, m.peer);
-	m.reserved_port = x->locator.peer_port < FIRST_FREE_PORT;
+	if (r < 0)
+		return r;
+
+	ip_address_format_port(&x->locator.peer.address, x->locator.peer.port, m.peer);
+	m.reserved_port = x->locator.peer.port < FIRST_FREE_PORT;
 	enter(x, MATCHED, HELLO_MS);
 	log_debug("session of uid %u pid %d is local: %s", x->s->uid, x->s->pid, m.peer);
 	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m);
@@ -252,6 +256,8 @@ static int follow_exports(struct run *x)
 
 static int on_event(struct run *x)
 {
+	struct ip_address peer;
+	uint16_t port;
 	uint64_t n;
 
 	(void)!read(x->s->event_fd, &n, sizeof(n));
@@ -260,8 +266,8 @@ static int on_event(struct run *x)
 			x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
 		return -ESHUTDOWN;
 	}
-	if (x->state == ANNOUNCED && broker_matched(x->s, &x->locator.peer, &x->locator.peer_port)) {
-		int r = send_matched(x);
+	if (x->state == ANNOUNCED && broker_matched(x->s, &peer, &port)) {
+		int r = on_match(x, &peer, port);
 
 		if (r < 0)
 			return r;

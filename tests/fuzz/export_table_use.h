@@ -5,6 +5,7 @@
 #include "fuzz.h"
 #include "sidecar/export_table.h"
 #include "sidecar/exports_watch.h"
+#include "sidecar/peer.h"
 
 static inline void use_export_table(struct export_table *t)
 {
@@ -18,11 +19,11 @@ static inline void use_export_table(struct export_table *t)
 		for (size_t p = 0; p < ARRAY_SIZE(peers); p++) {
 			const struct export_client *client = NULL;
 			struct export_perms perms;
-			struct ip_address a;
+			struct peer peer = {.port = 0};
 			unsigned prefix;
 
-			CHECK(ip_address_parse(peers[p], &a, &prefix) == 0);
-			(void)export_table_perms(t, e, &a, &perms, &client);
+			CHECK(ip_address_parse(peers[p], &peer.address, &prefix) == 0);
+			(void)export_table_perms(t, e, &peer, &perms, &client);
 		}
 	}
 	(void)export_table_unref(t);

@@ -48,12 +48,12 @@ def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0
     return reply[24 + length:]
 
 
-def connect(host, port, source_port=None):
+def connect(host, port, source_port=None, source=""):
     s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     s.settimeout(10)
-    if source_port:
+    if source_port or source:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        s.bind(("", source_port))
+        s.bind((source, source_port or 0))
     s.connect((host, port))
     return s
 
@@ -68,17 +68,18 @@ def receive(s, size):
     return data
 
 
-def nfs_root(path, host="127.0.0.1"):
+def nfs_root(path, host="127.0.0.1", connection=None):
     """The handle that MOUNT gives."""
-    result = rpc(MOUNT_PORT, 100005, 3, 1, opaque(os.fsencode(path)), host=host)
+    result = rpc(MOUNT_PORT, 100005, 3, 1, opaque(os.fsencode(path)), host=host, connection=connection)
     if struct.unpack(">I", result[:4])[0] != 0:
         raise OSError(errno.EACCES, "MNT")
     length = struct.unpack(">I", result[4:8])[0]
     return result[8:8 + length]
 
 
-def nfs_lookup(directory, name, host="127.0.0.1"):
-    result = rpc(NFS_PORT, 100003, 3, 3, opaque(directory) + opaque(os.fsencode(name)), host=host)
+def nfs_lookup(directory, name, host="127.0.0.1", connection=None):
+    result = rpc(NFS_PORT, 100003, 3, 3, opaque(directory) + opaque(os.fsencode(name)), host=host,
+                 connection=connection)
     if struct.unpack(">I", result[:4])[0] != 0:
         raise OSError(errno.ENOENT, "LOOKUP")
     length = struct.unpack(">I", result[4:8])[0]
@@ -90,9 +91,17 @@ def nfs_knows(handle, host="127.0.0.1"):
     return struct.unpack(">I", rpc(NFS_PORT, 100003, 3, 1, opaque(handle), host=host)[:4])[0] == 0
 
 
-def ask_local(nonce, host="127.0.0.1", port=PROBE_PORT, source_port=None):
+def nfs_access(handle, bits=0x3f, uid=0, gid=0, connection=None):
+    """What ACCESS allows of these bits."""
+    result = rpc(NFS_PORT, 100003, 3, 4, opaque(handle) + struct.pack(">I", bits), uid, gid, connection=connection)
+    if struct.unpack(">I", result[:4])[0] != 0:
+        raise OSError(errno.EACCES, "ACCESS")
+    return struct.unpack(">I", result[-4:])[0]
+
+
+def ask_local(nonce, host="127.0.0.1", port=PROBE_PORT, source_port=None, connection=None):
     """UUID_IS_LOCAL, as a client asks it of the server's host."""
-    return rpc(port, 400122, 1, UUID_IS_LOCAL, nonce, host=host, source_port=source_port)
+    return rpc(port, 400122, 1, UUID_IS_LOCAL, nonce, host=host, source_port=source_port, connection=connection)
 
 
 # ---- nonces ----

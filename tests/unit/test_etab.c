@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sidecar/etab.h"
+#include "sidecar/peer.h"
 #include "util.h"
 
 /* As exportfs of nfs-utils 2.6.2 writes a line for "/srv/data 10.0.0.0/8(rw)". */
@@ -55,12 +56,12 @@ static enum reason ask(const struct export_table *t, const char *path, const cha
 {
 	const struct export_entry *e = export_table_find(t, 0, path);
 	const struct export_client *c;
-	struct ip_address a;
+	struct peer from = {.port = 0};
 	unsigned prefix;
 
 	assert_non_null(e);
-	assert_int_equal(ip_address_parse(peer, &a, &prefix), 0);
-	return export_table_perms(t, e, &a, ret, &c);
+	assert_int_equal(ip_address_parse(peer, &from.address, &prefix), 0);
+	return export_table_perms(t, e, &from, ret, &c);
 }
 
 static struct export_perms perms_for(const struct export_table *t, const char *path, const char *peer)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sidecar/ganesha_conf.h"
+#include "sidecar/peer.h"
 #include "util.h"
 
 #define FSAL "FSAL { Name = VFS; } "
@@ -46,11 +47,11 @@ static enum reason ask(const struct export_table *t, const struct export_entry *
 	struct export_perms *ret)
 {
 	const struct export_client *c;
-	struct ip_address a;
+	struct peer from = {.port = 0};
 	unsigned prefix;
 
-	assert_int_equal(ip_address_parse(peer, &a, &prefix), 0);
-	return export_table_perms(t, e, &a, ret, &c);
+	assert_int_equal(ip_address_parse(peer, &from.address, &prefix), 0);
+	return export_table_perms(t, e, &from, ret, &c);
 }
 
 static struct export_perms perms_for(const struct export_table *t, uint16_t id, const char *peer)

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Whom client entries mean that go by name, as mountd of nfs-utils decides it
+ * (support/export/client.c), and what it told the kernel.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "sidecar/peer.h"
+
+/*
+ * From the kernel's auth.unix.ip cache: the entries that mountd found to mean the address, separated by
+ * commas; to be freed. 1; 0 when the kernel does not know now, or does not keep it by name (mountd's
+ * use_ipaddr, with many names); -ENOMEM.
+ */
+int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret);
+
+/* server_kind.know_names */
+void names_knfsd(const struct export_table *t, const struct ip_address *peer, uint8_t *ret_verdicts);
