@@ -23,6 +23,8 @@ struct listed {
  * time, but nothing here depends on it.
  */
 struct directory {
+	struct opened opened; /* in the inode's list */
+	struct inode *inode;  /* the kernel keeps it while this is open */
 	atomic_uint refs; /* the open one's, and one a request: its reply lets the kernel close */
 	struct nfs_cred cred;
 	pthread_mutex_t lock;
@@ -71,6 +73,20 @@ static struct directory *directory_of(const struct fuse_file_info *fi)
 	return (struct directory *)(uintptr_t)fi->fh;
 }
 
+static void free_opened(struct opened *o)
+{
+	unref_directory(CONTAINER_OF(o, struct directory, opened));
+}
+
+static void close_directory(struct directory *d)
+{
+	{
+		LOCKED(&d->inode->lock);
+		list_remove(&d->opened.node);
+	}
+	unref_directory(d);
+}
+
 struct opendir_request {
 	struct request r;
 	struct fuse_file_info fi;
@@ -79,17 +95,24 @@ struct opendir_request {
 static void reply_opendir(struct opendir_request *o)
 {
 	struct directory *d = calloc(1, sizeof(*d));
+	struct inode *i = o->r.inode;
 
 	if (!d) {
 		request_end_error(&o->r, -ENOMEM);
 		return;
 	}
+	d->opened.free = free_opened;
+	d->inode = i;
 	d->refs = 1;
 	d->cred = o->r.call.cred;
 	(void)pthread_mutex_init(&d->lock, NULL);
 	o->fi.fh = (uintptr_t)d;
+	{
+		LOCKED(&i->lock);
+		list_append(&i->opened, &d->opened.node);
+	}
 	if (fuse_reply_open(o->r.req, &o->fi) < 0)
-		unref_directory(d);
+		close_directory(d);
 	request_end(&o->r);
 }
 
@@ -139,7 +162,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	unref_directory(directory_of(fi));
+	close_directory(directory_of(fi));
 	(void)fuse_reply_err(req, 0);
 }
 

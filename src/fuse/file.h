@@ -8,6 +8,7 @@
 #include "fuse/fs.h"
 
 struct file {
+	struct opened opened; /* in the inode's list */
 	struct inode *inode;
 	struct nfs_cred cred; /* the opener's: reads and writes use it */
 	enum open_path path;

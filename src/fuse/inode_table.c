@@ -86,6 +86,12 @@ static void free_inode(struct inode_table *t, struct inode *i)
 {
 	if (t->on_free)
 		t->on_free(t->arg, i);
+	LIST_FOREACH(pos, &i->opened)
+	{
+		struct opened *o = CONTAINER_OF(pos, struct opened, node);
+
+		o->free(o);
+	}
 	write_log_done(&i->writes);
 	free(i->silly);
 	(void)pthread_mutex_destroy(&i->lock);
@@ -149,6 +155,7 @@ int inode_table_get(
 	list_init(&i->idle);
 	write_behind_init(&i->behind);
 	list_init(&i->appends);
+	list_init(&i->opened);
 	head = bucket(t, fh);
 	i->hash_next = *head;
 	*head = i;

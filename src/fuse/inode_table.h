@@ -37,6 +37,15 @@ struct silly_place {
 	char name[32];
 };
 
+/*
+ * What the kernel has open. A mount that ends may take its last releases along: then the inode's end is
+ * theirs.
+ */
+struct opened {
+	struct list node;
+	void (*free)(struct opened *o);
+};
+
 struct inode {
 	/* Constant. */
 	struct nfs_fh fh;
@@ -64,6 +73,7 @@ struct inode {
 	struct list appends;   /* O_APPEND writes that wait for their turn */
 	bool appending;
 	struct silly_place *silly; /* NULL: the file has no .nfs name */
+	struct list opened;        /* struct opened.node */
 
 	struct write_log writes; /* has a lock of its own */
 };

@@ -108,6 +108,11 @@ static void mode_changed(struct fs *fs, struct inode *i)
 		backing_ids_busy(fs->ids, i);
 }
 
+static void free_file(struct opened *o)
+{
+	free(CONTAINER_OF(o, struct file, opened));
+}
+
 /* The decision is made: chooses, counts and replies as one step. */
 static void finish_open(struct open_request *o)
 {
@@ -135,7 +140,10 @@ static void finish_open(struct open_request *o)
 			fs->counters.opens[path]++; /* before the opener can look */
 			sent = reply_open(o);
 			o->r.req = NULL;
-			if (sent < 0) {
+			if (sent == 0) {
+				o->file->opened.free = free_file;
+				list_append(&i->opened, &o->file->opened.node);
+			} else {
 				fs->counters.opens[path]--;
 				(void)open_mode_uncount(&i->mode, (enum open_path)path);
 				if (o->file->write)
@@ -507,6 +515,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	locks_released(fs->locks, &i->fh, fi->fh);
 	{
 		LOCKED(&i->lock);
+		list_remove(&f->opened.node);
 		/* An id of an ended session is no good for the next open. */
 		if (open_mode_uncount(&i->mode, f->path) &&
 			i->mode.generation != (fs->probe ? probe_generation(fs->probe) : 0))
