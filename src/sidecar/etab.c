@@ -155,6 +155,9 @@ enum option {
 	OPT_FSID,
 	OPT_SEC,
 	OPT_XPRTSEC,
+	OPT_CROSSMNT,
+	OPT_NOCROSSMNT,
+	OPT_MOUNTPOINT,
 };
 
 static const struct {
@@ -182,8 +185,12 @@ static const struct {
 	{"no_wdelay", OPT_NONE, false},
 	{"hide", OPT_NONE, false},
 	{"nohide", OPT_NONE, false},
-	{"crossmnt", OPT_NONE, false},
-	{"nocrossmnt", OPT_NONE, false},
+	{"crossmnt", OPT_CROSSMNT, false},
+	{"nocrossmnt", OPT_NOCROSSMNT, false},
+	{"mountpoint", OPT_MOUNTPOINT, false},
+	{"mountpoint", OPT_MOUNTPOINT, true},
+	{"mp", OPT_MOUNTPOINT, false},
+	{"mp", OPT_MOUNTPOINT, true},
 	{"no_subtree_check", OPT_NONE, false},
 	{"secure_locks", OPT_NONE, false},
 	{"insecure_locks", OPT_NONE, false},
@@ -302,6 +309,14 @@ static int apply(const struct reader *r, struct parsing *p, enum option option, 
 	case OPT_XPRTSEC:
 		p->client.perms.tcp = list_has(value, "none");
 		return 0;
+	case OPT_CROSSMNT:
+	case OPT_NOCROSSMNT:
+		p->client.crossmnt = option == OPT_CROSSMNT;
+		return 0;
+	case OPT_MOUNTPOINT:
+		free(p->client.mountpoint);
+		p->client.mountpoint = strdup(value != NULL ? value : "");
+		return p->client.mountpoint != NULL ? 0 : -ENOMEM;
 	default:
 		apply_flag(p, option);
 		return 0;
@@ -311,17 +326,19 @@ static int apply(const struct reader *r, struct parsing *p, enum option option, 
 static int read_option(const struct reader *r, struct parsing *p, char *text)
 {
 	char *value = strchr(text, '=');
+	bool known = false;
 
 	if (value != NULL)
 		*value++ = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		if (strcmp(text, options[i].name) != 0)
 			continue;
-		if (options[i].value != (value != NULL))
-			return fail(r, options[i].value ? "option %s needs a value" : "option %s takes no value",
-				text);
-		return apply(r, p, options[i].option, text, value);
+		if (options[i].value == (value != NULL))
+			return apply(r, p, options[i].option, text, value);
+		known = true;
 	}
+	if (known)
+		return fail(r, value == NULL ? "option %s needs a value" : "option %s takes no value", text);
 	return export_refuse(&p->client.refusal, REASON_EXPORT_OPTIONS,
 		"%s:%u: option %s is not known here and might restrict access", r->name, r->line, text);
 }

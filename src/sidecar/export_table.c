@@ -29,6 +29,7 @@ struct export_table *export_table_ref(struct export_table *t)
 static void client_done(struct export_client *c)
 {
 	free(c->name);
+	free(c->mountpoint);
 	free(c->refusal.text);
 }
 
@@ -48,6 +49,9 @@ struct export_table *export_table_unref(struct export_table *t)
 		return NULL;
 	for (size_t i = 0; i < t->nentries; i++)
 		export_entry_done(&t->entries[i]);
+	for (size_t i = 0; i < t->nfolders; i++)
+		free(t->folders[i]);
+	free(t->folders);
 	free(t->entries);
 	free(t->names);
 	free(t);
@@ -78,6 +82,22 @@ int export_entry_add_client(struct export_entry *e, struct export_client *c)
 	}
 	e->clients = grown;
 	e->clients[e->nclients++] = *c;
+	return 0;
+}
+
+int export_table_add_source(struct export_table *t, const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	char *folder = slash == NULL ? strdup(".") : strndup(file, MAX(1, (size_t)(slash - file)));
+	char **grown = reallocarray(t->folders, t->nfolders + 1, sizeof(*grown));
+
+	if (grown != NULL)
+		t->folders = grown;
+	if (folder == NULL || grown == NULL) {
+		free(folder);
+		return -ENOMEM;
+	}
+	t->folders[t->nfolders++] = folder;
 	return 0;
 }
 
@@ -214,6 +234,8 @@ static bool client_same(const struct export_client *a, const struct export_clien
 	return a->kind == b->kind && strcmp(a->name, b->name) == 0 &&
 		perms_same(&a->perms, &b->perms) && a->fsid.kind == b->fsid.kind &&
 		a->fsid.number == b->fsid.number && strcmp(a->fsid.uuid, b->fsid.uuid) == 0 &&
+		a->crossmnt == b->crossmnt && (a->mountpoint == NULL) == (b->mountpoint == NULL) &&
+		(a->mountpoint == NULL || strcmp(a->mountpoint, b->mountpoint) == 0) &&
 		(a->refusal.text == NULL) == (b->refusal.text == NULL);
 }
 

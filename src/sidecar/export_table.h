@@ -83,6 +83,8 @@ struct export_client {
 	size_t name_index; /* of those that go by name: export_table.names */
 	struct export_perms perms;
 	struct export_fsid fsid;
+	bool crossmnt;    /* filesystems that are mounted below are exported, too, on the same terms */
+	char *mountpoint; /* exported while this is one; "" is the export's path; NULL: always */
 	struct export_refusal refusal;
 };
 
@@ -108,6 +110,8 @@ struct export_table {
 	const struct export_client **names;
 	size_t nnames;
 	uint16_t nfs_port; /* Ganesha's */
+	char **folders; /* of files that the table was made from, besides that of its first one */
+	size_t nfolders;
 	bool fsid_device;  /* NFS_CORE_PARAM fsid_device: handles carry the device number */
 };
 
@@ -121,6 +125,9 @@ int export_table_add(struct export_table *t, struct export_entry *e);
 void export_entry_done(struct export_entry *e);
 /* Takes the client over, also on failure. */
 int export_entry_add_client(struct export_entry *e, struct export_client *c);
+
+/* A further file, whose folder is to be watched. -ENOMEM. */
+int export_table_add_source(struct export_table *t, const char *file);
 
 /* The table is complete: whoever goes by name gets its name_index. -ENOMEM. */
 int export_table_index_names(struct export_table *t);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "mountinfo.h"
 #include "sidecar/nfs_server.h"
 
 #define FIRST_FREE_PORT  1024 /* below: reserved for root, `secure` */
@@ -36,6 +37,7 @@ int locator_set_peer(struct locator *l, const struct ip_address *address, uint16
 static void drop_slot(struct locator *l, unsigned i)
 {
 	(void)export_mount_unref(l->slots[i].mount);
+	free(l->slots[i].path);
 	l->slots[i] = l->slots[--l->nslots];
 }
 
@@ -65,57 +67,142 @@ static bool same_fsid(const struct nfs_handle *a, const struct nfs_handle *b)
 		a->fsid_length == b->fsid_length && memcmp(a->fsid, b->fsid, a->fsid_length) == 0;
 }
 
-static bool owns(const struct locator *l, const struct export_entry *e, const struct nfs_handle *h,
-	const struct export_client *c)
+/* An export that owns the handle. */
+struct candidate {
+	const struct export_entry *entry;
+	const struct export_client *client; /* NULL: no entry means the peer */
+	struct export_perms perms;
+	enum reason reason; /* why the peer may nothing there */
+	char *path;         /* where its filesystem is mounted; to be freed */
+};
+
+static bool is_mount_point(const char *path)
 {
-	_cleanup_close_ int fd = export_mount_open_directory(e->path, O_RDONLY);
+	_cleanup_close_ int fd = export_mount_open_directory(path, O_RDONLY);
 	struct filesystem_id id;
 
-	return fd >= 0 && filesystem_id_read(fd, &id) >= 0 && l->table->server->owns(l->table, c, &id, h);
+	return fd >= 0 && filesystem_id_read(fd, &id) >= 0 && id.mount_root;
 }
 
-static bool same_terms(const struct export_perms *a, const struct export_perms *b)
+static bool owns_at(const struct locator *l, const struct nfs_handle *h, const struct candidate *c,
+	const char *path)
 {
-	return a->squash == b->squash && a->write == b->write && a->anon_uid == b->anon_uid &&
-		a->anon_gid == b->anon_gid;
+	_cleanup_close_ int fd = export_mount_open_directory(path, O_RDONLY);
+	struct filesystem_id id;
+
+	return fd >= 0 && filesystem_id_read(fd, &id) >= 0 &&
+		l->table->server->owns(l->table, c->client, &id, h);
 }
 
-/*
- * Looks through all exports. Which of two that own a handle the server takes depends on its past, so
- * that they must then be on the same terms.
- */
-static enum reason search(const struct locator *l, const struct nfs_handle *h,
-	const struct export_entry **ret, struct export_perms *ret_perms)
+static bool is_below(const char *path, const char *top)
+{
+	size_t length = strcmp(top, "/") == 0 ? 0 : strlen(top);
+
+	return strncmp(path, top, length) == 0 && path[length] == '/' && path[length + 1] != '\0';
+}
+
+struct mount_search {
+	const struct locator *locator;
+	const struct nfs_handle *handle;
+	struct candidate *candidate;
+};
+
+/* Neither mounts anything nor waits for another host. */
+static bool is_harmless(const char *type)
+{
+	static const char *const others[] = {
+		"autofs", "nfs", "cifs", "smb", "ceph", "afs", "9p", "fuse", "proc", "sysfs"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		if (strncmp(type, others[i], strlen(others[i])) == 0)
+			return false;
+	return true;
+}
+
+static int try_mount(const struct mountinfo *m, void *arg)
+{
+	struct mount_search *s = arg;
+	struct candidate *c = s->candidate;
+
+	if (!is_harmless(m->type) || !is_below(m->target, c->entry->path) ||
+		!owns_at(s->locator, s->handle, c, m->target))
+		return 0;
+	c->path = strdup(m->target);
+	return c->path != NULL ? 1 : -ENOMEM;
+}
+
+/* match_fsid() of nfs-utils: 1 with the path, 0 when the export does not own the handle; -ENOMEM. */
+static int find_path(const struct locator *l, const struct nfs_handle *h, struct candidate *c)
+{
+	struct mount_search s = {.locator = l, .handle = h, .candidate = c};
+	const char *mountpoint = c->client != NULL ? c->client->mountpoint : NULL;
+
+	if (mountpoint != NULL && !is_mount_point(mountpoint[0] != '\0' ? mountpoint : c->entry->path))
+		return 0;
+	if (owns_at(l, h, c, c->entry->path)) {
+		c->path = strdup(c->entry->path);
+		return c->path != NULL ? 1 : -ENOMEM;
+	}
+	/* What fsid=UUID names is the export itself. */
+	if (c->client == NULL || !c->client->crossmnt || c->client->fsid.kind == EXPORT_FSID_UUID)
+		return 0;
+	return mountinfo_each(try_mount, &s);
+}
+
+static bool same_terms(const struct candidate *a, const struct candidate *b)
+{
+	return a->reason == b->reason && a->perms.squash == b->perms.squash &&
+		a->perms.write == b->perms.write && a->perms.anon_uid == b->perms.anon_uid &&
+		a->perms.anon_gid == b->perms.anon_gid;
+}
+
+/* subexport() of nfs-utils */
+static bool is_subexport(const struct candidate *a, const struct candidate *b)
+{
+	return b->client != NULL && b->client->crossmnt && is_below(a->entry->path, b->entry->path);
+}
+
+/* Uses c up. */
+static void choose(struct candidate *best, struct candidate *c)
+{
+	if (best->entry == NULL || is_subexport(c, best)) {
+		free(best->path);
+		*best = *c;
+		return;
+	}
+	/* Which of two the server takes depends on its past. */
+	if (!is_subexport(best, c) && !same_terms(best, c))
+		best->reason = REASON_EXPORT_OPTIONS;
+	free(c->path);
+}
+
+/* Looks through all exports: nfsd_handle_fh() of nfs-utils. The path is to be freed. */
+static enum reason search(const struct locator *l, const struct nfs_handle *h, struct candidate *ret)
 {
 	enum reason reason = REASON_NOT_EXPORTED;
 
-	*ret = NULL;
+	*ret = (struct candidate){.entry = NULL};
 	for (size_t i = 0; i < l->table->nentries; i++) {
-		const struct export_entry *e = &l->table->entries[i];
-		const struct export_client *c;
-		struct export_perms perms;
-		enum reason r;
+		struct candidate c = {.entry = &l->table->entries[i]};
+		int r;
 
-		if (!l->table->server->names(e, h))
+		if (!l->table->server->names(c.entry, h))
 			continue;
-		r = authorise(l, e, &perms, &c);
-		if (!owns(l, e, h, c)) {
+		c.reason = authorise(l, c.entry, &c.perms, &c.client);
+		r = find_path(l, h, &c);
+		if (r < 0)
+			return REASON_LIMIT;
+		if (r == 0) {
 			if (reason == REASON_NOT_EXPORTED && h->export_id != 0)
 				reason = REASON_WRONG_EXPORT;
-			continue;
-		}
-		if (r != REASON_NONE) {
-			reason = r;
-			continue;
-		}
-		if (*ret != NULL && !same_terms(&perms, ret_perms))
-			return REASON_EXPORT_OPTIONS;
-		if (*ret == NULL) {
-			*ret = e;
-			*ret_perms = perms;
+		} else if (c.client == NULL && c.reason == REASON_CLIENT_DENIED) {
+			reason = c.reason; /* it is not exported to this peer */
+			free(c.path);
+		} else {
+			choose(ret, &c);
 		}
 	}
-	return *ret != NULL ? REASON_NONE : reason;
+	return ret->entry != NULL ? ret->reason : reason;
 }
 
 static struct locator_slot *find_slot(struct locator *l, const struct nfs_handle *h)
@@ -157,23 +244,29 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		reason = authorise(l, slot->entry, &ret->perms, &client);
 		if (reason != REASON_NONE)
 			return reason;
-		if (export_mount_check(slot->mount, slot->entry->path) < 0) {
+		if (export_mount_check(slot->mount, slot->path) < 0) {
 			drop_slot(l, (unsigned)(slot - l->slots)); /* the next request looks for what is there now */
 			return REASON_WRONG_EXPORT;
 		}
 	} else {
-		const struct export_entry *e;
+		struct candidate found;
 
-		reason = search(l, &ret->handle, &e, &ret->perms);
-		if (reason != REASON_NONE)
+		reason = search(l, &ret->handle, &found);
+		if (reason == REASON_NONE) {
+			if (l->nslots == LOCATOR_MAX_MOUNTS)
+				drop_slot(l, 0);
+			slot = &l->slots[l->nslots];
+			if (export_mount_open(found.path, &slot->mount) < 0)
+				reason = REASON_WRONG_EXPORT;
+		}
+		if (reason != REASON_NONE) {
+			free(found.path);
 			return reason;
-		if (l->nslots == LOCATOR_MAX_MOUNTS)
-			drop_slot(l, 0);
-		slot = &l->slots[l->nslots];
-		if (export_mount_open(e->path, &slot->mount) < 0)
-			return REASON_WRONG_EXPORT;
+		}
 		slot->handle = ret->handle;
-		slot->entry = e;
+		slot->entry = found.entry;
+		slot->path = found.path;
+		ret->perms = found.perms;
 		l->nslots++;
 	}
 	l->used[slot->entry - l->table->entries] = true;

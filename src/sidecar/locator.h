@@ -27,6 +27,7 @@ struct location {
 struct locator_slot {
 	struct nfs_handle handle; /* that led here: its fsid does so again */
 	const struct export_entry *entry;
+	char *path; /* the entry's, or with crossmnt a mount below */
 	struct export_mount *mount;
 };
 

@@ -142,7 +142,6 @@ static void what_cannot_be_honoured_gets_no_grants(void **state)
 	} cases[] = {
 		{"/a\t*(rw,subtree_check)\n", REASON_SUBTREE_CHECK},
 		{"/a\t*(rw,sign_fh)\n", REASON_EXPORT_OPTIONS},
-		{"/a\t*(rw,mountpoint)\n", REASON_EXPORT_OPTIONS},
 		{"/a\t*(rw,refer=/x@10.0.0.1)\n", REASON_EXPORT_OPTIONS},
 		{"/a\t*(rw,squash_uids=1-5)\n", REASON_EXPORT_OPTIONS},
 		{"/a\thost.example(rw)\n/a\t*(rw)\n", REASON_EXPORT_OPTIONS},
