@@ -28,9 +28,10 @@ def opaque(data):
     return struct.pack(">I", len(data)) + data + b"\0" * (-len(data) % 4)
 
 
-def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0.1", source_port=None, connection=None):
+def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0.1", source_port=None, connection=None,
+        groups=()):
     """One call; the results, or OSError(EPROTO) when it is not accepted with success."""
-    credential = struct.pack(">I", 0) + opaque(b"test") + struct.pack(">III", uid, gid, 0)
+    credential = struct.pack(">I", 0) + opaque(b"test") + struct.pack(f">III{len(groups)}I", uid, gid, len(groups), *groups)
     call = struct.pack(">IIIIII", 7, 0, 2, program, version, procedure) + struct.pack(">I", 1) + opaque(credential) + \
         struct.pack(">II", 0, 0) + args
     s = connection or connect(host, port, source_port)
@@ -41,6 +42,8 @@ def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0
     finally:
         if connection is None:
             s.close()
+    if len(reply) < 20 or reply[8:12] != b"\0\0\0\0":
+        raise OSError(errno.EPROTO, f"RPC: denied {reply[8:].hex()}")
     xid, kind, accepted, _, length = struct.unpack(">IIIII", reply[:20])
     result = struct.unpack(">I", reply[20 + length:24 + length])[0]
     if (xid, kind, accepted, result) != (7, 1, 0, 0):
@@ -91,9 +94,10 @@ def nfs_knows(handle, host="127.0.0.1"):
     return struct.unpack(">I", rpc(NFS_PORT, 100003, 3, 1, opaque(handle), host=host)[:4])[0] == 0
 
 
-def nfs_access(handle, bits=0x3f, uid=0, gid=0, connection=None):
+def nfs_access(handle, bits=0x3f, uid=0, gid=0, groups=(), connection=None):
     """What ACCESS allows of these bits."""
-    result = rpc(NFS_PORT, 100003, 3, 4, opaque(handle) + struct.pack(">I", bits), uid, gid, connection=connection)
+    result = rpc(NFS_PORT, 100003, 3, 4, opaque(handle) + struct.pack(">I", bits), uid, gid, groups=groups,
+                 connection=connection)
     if struct.unpack(">I", result[:4])[0] != 0:
         raise OSError(errno.EACCES, "ACCESS")
     return struct.unpack(">I", result[-4:])[0]
