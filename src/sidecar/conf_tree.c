@@ -188,6 +188,24 @@ static char *relative_to(const char *file, const char *path)
 	return asprintf(&full, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, path) < 0 ? NULL : full;
 }
 
+/* The path as a statement, for who wants to know which files there are. */
+static int add_include(const struct lexer *l, const char *path, struct conf_node ***tail)
+{
+	struct conf_node *node = calloc(1, sizeof(*node));
+
+	if (node == NULL)
+		return -ENOMEM;
+	**tail = node; /* in the tree at once: freed with it */
+	*tail = &node->next;
+	node->line = l->line;
+	node->file = strdup(l->file);
+	node->name = strdup("%include");
+	node->values = calloc(1, sizeof(*node->values));
+	if (node->values != NULL)
+		node->values->text = strdup(path);
+	return node->file != NULL && node->name != NULL && node->values != NULL && node->values->text != NULL ? 0 : -ENOMEM;
+}
+
 /* %include PATH: relative to the file that says so. */
 static int parse_directive(struct lexer *l, struct conf_node ***tail)
 {
@@ -206,6 +224,9 @@ static int parse_directive(struct lexer *l, struct conf_node ***tail)
 	full = relative_to(l->file, path);
 	if (full == NULL)
 		return -ENOMEM;
+	r = add_include(l, full, tail);
+	if (r < 0)
+		return r;
 	r = load(full, l->includes + 1, tail, l->error);
 	if (r < 0 && r != -EBADMSG)
 		return fail(l, line, "%%include %s: %s", full, strerror(-r));

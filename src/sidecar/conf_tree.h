@@ -6,7 +6,7 @@
  *   NAME { name = value, value; NAME { ... } }    # comment
  *
  * Values are bare words, 'literal' or "quoted \" text". %include PATH (bare or quoted, at the top
- * level) is followed; %dir and %url are refused. Owner: the caller, conf_tree_free().
+ * level) is followed, and leaves a statement of that name with the file's path; %dir and %url are refused. Owner: the caller, conf_tree_free().
  * Syntax: src/config_parsing/conf_lex.l and conf_yacc.y of Ganesha 4.3.
  */
 #pragma once

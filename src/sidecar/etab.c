@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/etab.h"
 
+#include <dirent.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "sidecar/etab_options.h"
 #include "sidecar/server_kind.h"
 
 #define MAX_EXPORTS 8192 /* paths */
@@ -13,21 +14,10 @@
 #define MAX_NAME    1024
 
 struct reader {
-	const char *name; /* of the file */
-	unsigned line;
+	struct etab_place at;
+	bool free_form; /* exports(5) */
 	const char *pos, *end;
-	struct conf_error *error;
 };
-
-static int PRINTF(2, 3) fail(const struct reader *r, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	(void)conf_error_set(r->error, r->name, r->line, format, ap);
-	va_end(ap);
-	return -EBADMSG;
-}
 
 static bool is_blank(char c)
 {
@@ -45,12 +35,15 @@ static bool is_octal(const char *p)
 	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' && p[2] <= '7';
 }
 
-/* Up to a blank, a '(' outside paths, or the line's end, without its escapes. */
+/* Up to a blank, a '(' outside paths, or the line's end, without its escapes; or what stands in quotes. */
 static int read_word(struct reader *r, bool is_path, char *ret, size_t size)
 {
+	bool quoted = r->free_form && r->pos < r->end && *r->pos == '"';
 	size_t n = 0;
 
-	while (r->pos < r->end && !is_blank(*r->pos) && (is_path || *r->pos != '(')) {
+	if (quoted)
+		r->pos++;
+	while (r->pos < r->end && (quoted ? *r->pos != '"' : !is_blank(*r->pos) && (is_path || *r->pos != '('))) {
 		char c = *r->pos++;
 
 		if (c == '\\' && r->end - r->pos >= 3 && is_octal(r->pos)) {
@@ -58,12 +51,15 @@ static int read_word(struct reader *r, bool is_path, char *ret, size_t size)
 			r->pos += 3;
 		}
 		if (c == '\0')
-			return fail(r, "a NUL byte in a name");
+			return etab_fail(&r->at, "a NUL byte in a name");
 		if (n + 1 >= size)
-			return fail(r, "a name longer than %zu bytes", size - 1);
+			return etab_fail(&r->at, "a name longer than %zu bytes", size - 1);
 		ret[n++] = c;
 	}
 	ret[n] = '\0';
+	if (quoted && r->pos == r->end)
+		return etab_fail(&r->at, "a quote that is not closed");
+	r->pos += quoted;
 	return 0;
 }
 
@@ -137,256 +133,43 @@ static void find_network(struct export_client *c)
 	c->kind = CLIENT_HOST;
 }
 
-/* ---- options ---- */
-
-enum option {
-	OPT_NONE, /* does not change who may do what with a file's data */
-	OPT_RO,
-	OPT_RW,
-	OPT_SECURE,
-	OPT_INSECURE,
-	OPT_ROOT_SQUASH,
-	OPT_NO_ROOT_SQUASH,
-	OPT_ALL_SQUASH,
-	OPT_NO_ALL_SQUASH,
-	OPT_SUBTREE_CHECK,
-	OPT_ANON_UID,
-	OPT_ANON_GID,
-	OPT_FSID,
-	OPT_SEC,
-	OPT_XPRTSEC,
-	OPT_CROSSMNT,
-	OPT_NOCROSSMNT,
-	OPT_MOUNTPOINT,
-};
-
-static const struct {
-	const char *name;
-	enum option option;
-	bool value; /* NAME=VALUE */
-} options[] = {
-	{"ro", OPT_RO, false},
-	{"rw", OPT_RW, false},
-	{"secure", OPT_SECURE, false},
-	{"insecure", OPT_INSECURE, false},
-	{"root_squash", OPT_ROOT_SQUASH, false},
-	{"no_root_squash", OPT_NO_ROOT_SQUASH, false},
-	{"all_squash", OPT_ALL_SQUASH, false},
-	{"no_all_squash", OPT_NO_ALL_SQUASH, false},
-	{"subtree_check", OPT_SUBTREE_CHECK, false},
-	{"anonuid", OPT_ANON_UID, true},
-	{"anongid", OPT_ANON_GID, true},
-	{"fsid", OPT_FSID, true},
-	{"sec", OPT_SEC, true},
-	{"xprtsec", OPT_XPRTSEC, true},
-	{"sync", OPT_NONE, false},
-	{"async", OPT_NONE, false},
-	{"wdelay", OPT_NONE, false},
-	{"no_wdelay", OPT_NONE, false},
-	{"hide", OPT_NONE, false},
-	{"nohide", OPT_NONE, false},
-	{"crossmnt", OPT_CROSSMNT, false},
-	{"nocrossmnt", OPT_NOCROSSMNT, false},
-	{"mountpoint", OPT_MOUNTPOINT, false},
-	{"mountpoint", OPT_MOUNTPOINT, true},
-	{"mp", OPT_MOUNTPOINT, false},
-	{"mp", OPT_MOUNTPOINT, true},
-	{"no_subtree_check", OPT_NONE, false},
-	{"secure_locks", OPT_NONE, false},
-	{"insecure_locks", OPT_NONE, false},
-	{"auth_nlm", OPT_NONE, false},
-	{"no_auth_nlm", OPT_NONE, false},
-	{"acl", OPT_NONE, false},
-	{"no_acl", OPT_NONE, false},
-	{"pnfs", OPT_NONE, false},
-	{"no_pnfs", OPT_NONE, false},
-	{"nordirplus", OPT_NONE, false},
-	{"security_label", OPT_NONE, false},
-	{"ttl", OPT_NONE, true},
-};
-
-struct parsing {
-	struct export_client client;
-	bool root_squash, all_squash;
-	bool saw_sec;  /* a sec= came: what follows holds for its flavours */
-	bool in_sys;   /* ... and sys is one of them */
-	bool had_sys;
-};
-
-static bool list_has(const char *list, const char *word)
+static int read_options(struct reader *r, struct etab_options *p)
 {
-	size_t length = strlen(word);
+	const char *open = r->pos, *close = memchr(open, ')', (size_t)(r->end - open));
 
-	for (const char *p = list;; p++) {
-		const char *end = strchrnul(p, ':');
-
-		if ((size_t)(end - p) == length && strncmp(p, word, length) == 0)
-			return true;
-		if (*end == '\0')
-			return false;
-		p = end;
-	}
-}
-
-static int read_id(const struct reader *r, const char *name, const char *text, uint32_t *ret)
-{
-	char *end;
-	long long v;
-
-	errno = 0;
-	v = strtoll(text, &end, 10);
-	if (errno != 0 || end == text || *end != '\0' || v < INT32_MIN || v > UINT32_MAX)
-		return fail(r, "%s=%s: an id was expected", name, text);
-	*ret = (uint32_t)v;
-	return 0;
-}
-
-static int read_fsid(const struct reader *r, const char *text, struct export_fsid *ret)
-{
-	uint64_t number;
-
-	*ret = (struct export_fsid){.kind = EXPORT_FSID_NUMBER};
-	if (strcmp(text, "root") == 0)
+	if (r->free_form && (open == r->end || is_blank(*open)))
 		return 0;
-	if (parse_u64(text, 0, UINT32_MAX, &number) >= 0) {
-		ret->number = (uint32_t)number;
-		return 0;
-	}
-	/* valid_uuid() of nfs-utils: hexadecimal digits and separators, 32 digits */
-	ret->kind = EXPORT_FSID_UUID;
-	if (strlen(text) >= sizeof(ret->uuid) || strspn(text, "0123456789abcdefABCDEF-:") != strlen(text))
-		return fail(r, "fsid=%s: a number, root or a UUID was expected", text);
-	(void)snprintf(ret->uuid, sizeof(ret->uuid), "%s", text);
-	return 0;
-}
-
-/* Options that differ by flavour: NFSEXP_SECINFO_FLAGS of the kernel. */
-static void apply_flag(struct parsing *p, enum option option)
-{
-	struct export_perms *perms = &p->client.perms;
-
-	if (p->saw_sec && !p->in_sys)
-		return;
-	switch (option) {
-	case OPT_RO:
-	case OPT_RW:
-		perms->write = option == OPT_RW;
-		break;
-	case OPT_SECURE:
-	case OPT_INSECURE:
-		perms->privileged_port = option == OPT_SECURE;
-		break;
-	case OPT_ROOT_SQUASH:
-	case OPT_NO_ROOT_SQUASH:
-		p->root_squash = option == OPT_ROOT_SQUASH;
-		break;
-	default:
-		p->all_squash = option == OPT_ALL_SQUASH;
-		break;
-	}
-}
-
-static int apply(const struct reader *r, struct parsing *p, enum option option, const char *name,
-	const char *value)
-{
-	switch (option) {
-	case OPT_NONE:
-		return 0;
-	case OPT_SUBTREE_CHECK:
-		return export_refuse(&p->client.refusal, REASON_SUBTREE_CHECK, "%s:%u: subtree_check",
-			r->name, r->line);
-	case OPT_ANON_UID:
-		return read_id(r, name, value, &p->client.perms.anon_uid);
-	case OPT_ANON_GID:
-		return read_id(r, name, value, &p->client.perms.anon_gid);
-	case OPT_FSID:
-		return read_fsid(r, value, &p->client.fsid);
-	case OPT_SEC:
-		p->saw_sec = true;
-		p->in_sys = list_has(value, "sys");
-		p->had_sys = p->had_sys || p->in_sys;
-		return 0;
-	case OPT_XPRTSEC:
-		p->client.perms.tcp = list_has(value, "none");
-		return 0;
-	case OPT_CROSSMNT:
-	case OPT_NOCROSSMNT:
-		p->client.crossmnt = option == OPT_CROSSMNT;
-		return 0;
-	case OPT_MOUNTPOINT:
-		free(p->client.mountpoint);
-		p->client.mountpoint = strdup(value != NULL ? value : "");
-		return p->client.mountpoint != NULL ? 0 : -ENOMEM;
-	default:
-		apply_flag(p, option);
-		return 0;
-	}
-}
-
-static int read_option(const struct reader *r, struct parsing *p, char *text)
-{
-	char *value = strchr(text, '=');
-	bool known = false;
-
-	if (value != NULL)
-		*value++ = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
-		if (strcmp(text, options[i].name) != 0)
-			continue;
-		if (options[i].value == (value != NULL))
-			return apply(r, p, options[i].option, text, value);
-		known = true;
-	}
-	if (known)
-		return fail(r, value == NULL ? "option %s needs a value" : "option %s takes no value", text);
-	return export_refuse(&p->client.refusal, REASON_EXPORT_OPTIONS,
-		"%s:%u: option %s is not known here and might restrict access", r->name, r->line, text);
-}
-
-static int read_options(struct reader *r, struct parsing *p)
-{
-	const char *close = memchr(r->pos, ')', (size_t)(r->end - r->pos));
-	char *save = NULL;
-	int n = 0;
-
-	if (r->pos == r->end || *r->pos != '(' || close == NULL)
-		return fail(r, "CLIENT(OPTION,...) was expected behind the path");
-	_cleanup_free_ char *list = strndup(r->pos + 1, (size_t)(close - r->pos - 1));
-
-	if (list == NULL)
-		return -ENOMEM;
-	for (char *one = strtok_r(list, ",", &save); one != NULL && n >= 0;
-		one = strtok_r(NULL, ",", &save))
-		n = read_option(r, p, one);
+	if (open == r->end || *open != '(' || close == NULL)
+		return etab_fail(&r->at, "CLIENT(OPTION,...) was expected behind the path");
 	r->pos = close + 1;
-	return n;
+	if (r->free_form && r->pos < r->end && !is_blank(*r->pos))
+		return etab_fail(&r->at, "a blank was expected behind ')'");
+	return etab_options_read(&r->at, p, open + 1, close);
 }
 
-static int read_client(struct reader *r, struct export_client *ret)
+static int read_client(struct reader *r, const struct etab_options *defaults, struct export_client *ret)
 {
-	struct parsing p = {
-		.client.perms = {.set = UINT32_MAX, .read = true, .nfs3 = true, .tcp = true,
-			.privileged_port = true, .anon_uid = 65534, .anon_gid = 65534},
-		.root_squash = true};
+	struct etab_options p;
 	char name[MAX_NAME];
-	int n = read_word(r, false, name, sizeof(name));
+	int n = etab_options_copy(defaults, &p);
 
+	if (n >= 0)
+		n = read_word(r, false, name, sizeof(name));
 	if (n >= 0)
 		n = read_options(r, &p);
 	skip_blanks(r);
-	if (n >= 0 && r->pos < r->end)
-		n = fail(r, "'%.*s' behind the options", (int)MIN(r->end - r->pos, 20), r->pos);
+	if (n >= 0 && r->pos < r->end && !r->free_form)
+		n = etab_fail(&r->at, "'%.*s' behind the options", (int)MIN(r->end - r->pos, 20), r->pos);
 	if (n >= 0 && (p.client.name = strdup(name)) == NULL)
 		n = -ENOMEM;
 	if (n < 0) {
-		free(p.client.refusal.text);
+		etab_options_done(&p);
 		return n;
 	}
 	p.client.kind = kind_of(name);
 	if (p.client.kind == CLIENT_HOST || p.client.kind == CLIENT_NETWORK)
 		find_network(&p.client);
-	p.client.perms.sec_sys = !p.saw_sec || p.had_sys;
-	p.client.perms.squash = p.all_squash ? SQUASH_ALL : p.root_squash ? SQUASH_ROOT : SQUASH_NONE;
+	etab_options_finish(&p);
 	*ret = p.client;
 	return 0;
 }
@@ -404,9 +187,48 @@ static struct export_entry *entry_of(struct export_table *t, const char *path)
 	return &t->entries[t->nentries - 1];
 }
 
-static int read_line(struct reader *r, struct export_table *t)
+static int add_client(struct reader *r, struct export_entry *e, const struct etab_options *defaults)
 {
 	struct export_client c;
+	int n;
+
+	if (e->nclients >= MAX_CLIENTS)
+		return etab_fail(&r->at, "more than %d clients of %s", MAX_CLIENTS, e->path);
+	n = read_client(r, defaults, &c);
+	return n < 0 ? n : export_entry_add_client(e, &c);
+}
+
+/* exports(5): "-OPTION,..." for the clients behind it, and the next one. */
+static int read_defaults(struct reader *r, struct etab_options *defaults)
+{
+	const char *end = r->pos;
+	int n;
+
+	while (end < r->end && !is_blank(*end))
+		end++;
+	n = etab_options_read(&r->at, defaults, r->pos + 1, end);
+	r->pos = end;
+	skip_blanks(r);
+	return n;
+}
+
+static int read_clients(struct reader *r, struct export_entry *e, struct etab_options *defaults)
+{
+	int n;
+
+	do {
+		n = 0;
+		if (r->free_form && r->pos < r->end && *r->pos == '-')
+			n = read_defaults(r, defaults);
+		if (n >= 0)
+			n = add_client(r, e, defaults);
+	} while (n >= 0 && r->pos < r->end && *r->pos != '#');
+	return n;
+}
+
+static int read_line(struct reader *r, struct export_table *t)
+{
+	struct etab_options defaults;
 	struct export_entry *e;
 	char path[PATH_MAX];
 	int n = read_word(r, true, path, sizeof(path));
@@ -414,15 +236,18 @@ static int read_line(struct reader *r, struct export_table *t)
 	if (n < 0)
 		return n;
 	if (path[0] != '/')
-		return fail(r, "%.60s: an absolute path was expected", path);
+		return etab_fail(&r->at, "%.60s: an absolute path was expected", path);
 	skip_blanks(r);
+	/* To mountd that is everybody; a line that was not written to its end must not be. */
+	if (r->pos == r->end || *r->pos == '#')
+		return etab_fail(&r->at, "CLIENT(OPTION,...) was expected behind the path");
 	e = entry_of(t, path);
 	if (e == NULL)
-		return t->nentries < MAX_EXPORTS ? -ENOMEM : fail(r, "more than %d exports", MAX_EXPORTS);
-	if (e->nclients >= MAX_CLIENTS)
-		return fail(r, "more than %d clients of %s", MAX_CLIENTS, path);
-	n = read_client(r, &c);
-	return n < 0 ? n : export_entry_add_client(e, &c);
+		return t->nentries < MAX_EXPORTS ? -ENOMEM : etab_fail(&r->at, "more than %d exports", MAX_EXPORTS);
+	etab_options_init(&defaults);
+	n = read_clients(r, e, &defaults);
+	etab_options_done(&defaults);
+	return n;
 }
 
 /* Stable: within a kind the file's order counts. */
@@ -438,53 +263,134 @@ static void sort_clients(struct export_entry *e)
 	}
 }
 
-int etab_parse(const char *name, FILE *f, struct export_table **ret, struct conf_error *error)
+/* The next line, in exports(5) with those that a backslash joins to it; 0 at the end. */
+static int next_line(struct reader *r, FILE *f, char **line, size_t *room)
 {
-	struct export_table *t = export_table_new(&server_knfsd);
-	struct reader r = {.name = name, .error = error};
+	ssize_t length = getline(line, room, f), more = 0;
+	_cleanup_free_ char *next = NULL;
+	size_t next_room = 0;
+
+	if (length < 0)
+		return !ferror(f) ? 0 : errno > 0 ? -errno : -EIO;
+	r->at.line++;
+	while (r->free_form && length >= 2 && memcmp(*line + length - 2, "\\\n", 2) == 0 &&
+		(more = getline(&next, &next_room, f)) > 0) {
+		char *grown = realloc(*line, (size_t)(length + more) + 1);
+
+		if (grown == NULL)
+			return -ENOMEM;
+		*line = grown;
+		*room = (size_t)(length + more) + 1;
+		grown[length - 2] = ' ';
+		memcpy(grown + length - 1, next, (size_t)more + 1);
+		length += more - 1;
+		r->at.line++;
+	}
+	r->pos = *line;
+	r->end = *line + length - (length > 0 && (*line)[length - 1] == '\n');
+	return 1;
+}
+
+static int read_file(struct reader *r, FILE *f, struct export_table *t)
+{
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
-	ssize_t length;
-	int n = t != NULL ? 0 : -ENOMEM;
+	int n;
 
-	while (n >= 0 && (length = getline(&line, &room, f)) >= 0) {
-		r.line++;
-		r.pos = line;
-		r.end = line + length - (length > 0 && line[length - 1] == '\n');
-		skip_blanks(&r);
-		if (r.pos < r.end && *r.pos != '#')
-			n = read_line(&r, t);
+	while ((n = next_line(r, f, &line, &room)) > 0) {
+		skip_blanks(r);
+		if (r->pos < r->end && *r->pos != '#')
+			n = read_line(r, t);
+		if (n < 0)
+			break;
 	}
-	if (n >= 0 && ferror(f))
-		n = errno > 0 ? -errno : -EIO;
-	if (n < 0) {
-		if (n != -EBADMSG)
-			(void)snprintf(error->text, sizeof(error->text), "%s: %s", name, strerror(-n));
-		(void)export_table_unref(t);
-		return n;
-	}
-	for (size_t i = 0; i < t->nentries; i++)
+	if (n < 0 && n != -EBADMSG)
+		(void)snprintf(r->at.error->text, sizeof(r->at.error->text), "%s: %s", r->at.name, strerror(-n));
+	return n;
+}
+
+/* Uses the table up, which was read with this result. */
+static int finish(struct export_table *t, int n, struct export_table **ret)
+{
+	for (size_t i = 0; i < t->nentries && n >= 0; i++)
 		sort_clients(&t->entries[i]);
-	n = export_table_index_names(t);
+	if (n >= 0)
+		n = export_table_index_names(t);
 	if (n < 0)
 		t = export_table_unref(t);
 	*ret = t;
 	return n;
 }
 
+int etab_parse(const char *name, FILE *f, bool free_form, struct export_table **ret, struct conf_error *error)
+{
+	struct export_table *t = export_table_new(&server_knfsd);
+	struct reader r = {.at = {.name = name, .error = error}, .free_form = free_form};
+
+	return t == NULL ? -ENOMEM : finish(t, read_file(&r, f, t), ret);
+}
+
+/* A file that is not there is an empty one. */
+static int load_file(const char *path, bool free_form, struct export_table *t, struct conf_error *error)
+{
+	struct reader r = {.at = {.name = path, .error = error}, .free_form = free_form};
+	FILE *f = fopen(path, "re");
+	int n = f == NULL && errno != ENOENT ? -errno : 0;
+
+	if (n < 0)
+		(void)snprintf(error->text, sizeof(error->text), "%s: %s", path, strerror(-n));
+	if (f == NULL)
+		return n;
+	n = read_file(&r, f, t);
+	(void)fclose(f);
+	return n;
+}
+
+static int is_exports(const struct dirent *d)
+{
+	size_t length = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && length > 8 && strcmp(d->d_name + length - 8, ".exports") == 0;
+}
+
+/* /etc/exports.d: in the order of their names, as exportfs reads them. */
+static int load_folder(const char *folder, struct export_table *t, struct conf_error *error)
+{
+	struct dirent **names = NULL;
+	int count = scandir(folder, &names, is_exports, versionsort), n = 0;
+
+	for (int i = 0; i < count; i++) {
+		_cleanup_free_ char *path = NULL;
+
+		if (n >= 0 && asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0)
+			n = -ENOMEM;
+		if (n >= 0)
+			n = load_file(path, true, t, error);
+		free(names[i]);
+	}
+	free(names);
+	if (count >= 0 && n >= 0) {
+		_cleanup_free_ char *any = NULL;
+
+		n = asprintf(&any, "%s/", folder) < 0 ? -ENOMEM : export_table_add_source(t, any);
+	}
+	return n;
+}
+
 int etab_load(const char *path, struct export_table **ret, struct conf_error *error)
 {
-	FILE *f = fopen(path, "re");
-	int r;
+	struct export_table *t = export_table_new(&server_knfsd);
+	const char *slash = strrchr(path, '/');
+	bool free_form = strcmp(slash != NULL ? slash + 1 : path, "etab") != 0;
+	_cleanup_free_ char *folder = NULL;
+	int n;
 
-	if (f == NULL && errno == ENOENT)
-		f = fopen("/dev/null", "re");
-	if (f == NULL) {
-		r = -errno;
-		(void)snprintf(error->text, sizeof(error->text), "%s: %s", path, strerror(-r));
-		return r;
-	}
-	r = etab_parse(path, f, ret, error);
-	(void)fclose(f);
-	return r;
+	if (t == NULL)
+		return -ENOMEM;
+	n = load_file(path, free_form, t, error);
+	if (n >= 0 && free_form && asprintf(&folder, "%s.d", path) < 0)
+		n = -ENOMEM;
+	if (n >= 0 && free_form)
+		n = load_folder(folder, t, error);
+	return finish(t, n, ret);
 }

@@ -22,10 +22,14 @@
 #include "sidecar/export_table.h"
 
 /*
+ * A file of another name than etab is exports(5), for a server whose etab is not to be seen: several
+ * clients a line, -OPTIONS for those behind it, clients without options, "quotes", \ at a line's end, # behind
+ * blanks; and with it the files FILE.d/ *.exports, as /etc/exports.d.
+ *
  * The caller's reference; -EBADMSG with *error "file:line: ...", or another errno with *error. A file that
  * is not there is an empty one: nothing has been exported since boot.
  */
 int etab_load(const char *path, struct export_table **ret, struct conf_error *error);
 /* The same from an open file; name stands for it in messages. */
 int etab_parse(
-	const char *name, FILE *f, struct export_table **ret, struct conf_error *error);
+	const char *name, FILE *f, bool free_form, struct export_table **ret, struct conf_error *error);

@@ -9,6 +9,9 @@
 #include "log.h"
 #include "util.h"
 
+#define WATCHED  (IN_CLOSE_WRITE | IN_MOVED_TO)
+#define INCLUDED (WATCHED | IN_DELETE | IN_MOVED_FROM)
+
 static void log_refusal(const struct export_entry *e, const struct export_client *c)
 {
 	const struct export_refusal *r = c != NULL ? &c->refusal : &e->refusal;
@@ -16,6 +19,15 @@ static void log_refusal(const struct export_entry *e, const struct export_client
 	if (r->text != NULL)
 		log_warning("%s%s%s gets no grants: %s", e->path, c != NULL ? " for " : "",
 			c != NULL ? c->name : "", r->text);
+}
+
+/* Those that are watched already stay; one that nothing is included from any more reloads too often. */
+static void watch_folders(struct exports_watch *w, const struct export_table *t)
+{
+	for (size_t i = 0; i < t->nfolders; i++)
+		if (inotify_add_watch(w->inotify_fd, t->folders[i], IN_MASK_ADD | INCLUDED) < 0)
+			log_warning("%s: this folder cannot be watched: %s (SIGHUP reloads)", t->folders[i],
+				strerror(errno));
 }
 
 bool exports_watch_reload(struct exports_watch *w)
@@ -33,6 +45,7 @@ bool exports_watch_reload(struct exports_watch *w)
 		for (size_t j = 0; j < t->entries[i].nclients; j++)
 			log_refusal(&t->entries[i], &t->entries[i].clients[j]);
 	}
+	watch_folders(w, t);
 	export_store_replace(w->store, t);
 	return true;
 }
@@ -51,8 +64,9 @@ int exports_watch_start(struct exports_watch *w, const struct server_kind *serve
 	if (copy == NULL)
 		return -ENOMEM;
 	w->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	if (w->inotify_fd < 0 ||
-		inotify_add_watch(w->inotify_fd, dirname(copy), IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
+	if (w->inotify_fd >= 0)
+		w->folder = inotify_add_watch(w->inotify_fd, dirname(copy), WATCHED);
+	if (w->inotify_fd < 0 || w->folder < 0) {
 		int r = -errno;
 
 		log_error("%s: its folder cannot be watched: %s (--config= names another file)", config,
@@ -78,7 +92,7 @@ bool exports_watch_event(struct exports_watch *w)
 			const struct inotify_event *e = (const void *)p;
 
 			/* An included file, or a link on the way, may have any name. */
-			if (w->server->config_includes || (e->mask & IN_Q_OVERFLOW) != 0 ||
+			if (w->server->config_includes || e->wd != w->folder || (e->mask & IN_Q_OVERFLOW) != 0 ||
 				(e->len > 0 && strcmp(e->name, w->file) == 0))
 				changed = true;
 			p += sizeof(*e) + e->len;

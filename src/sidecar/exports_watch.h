@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The export table follows the server's configuration file: loaded at the start, again when asked,
- * and when the file is written or replaced (its directory is watched). A file that cannot be
+ * and when the file is written or replaced (its directory is watched, and those of the files that it
+ * includes). A file that cannot be
  * understood leaves the table as it was, and the log says the file, the line and what is wrong.
  * Main thread only.
  */
@@ -18,6 +19,7 @@ struct exports_watch {
 	const char *file; /* config without its folder */
 	struct export_store *store;
 	int inotify_fd;
+	int folder; /* inotify's number of the file's own */
 };
 
 /* -EBADMSG and such when there is no table to start with; said in the log. */

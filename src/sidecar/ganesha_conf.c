@@ -408,12 +408,24 @@ static int build(
 	return r;
 }
 
+static int add_sources(const struct conf_node *tree, struct export_table *t)
+{
+	int r = 0;
+
+	for (const struct conf_node *n = tree; n != NULL && r >= 0; n = n->next)
+		if (is_key(n, "%include"))
+			r = export_table_add_source(t, n->values->text);
+	return r;
+}
+
 /* Uses the tree up. */
 static int finish(struct conf_node *tree, struct export_table **ret, struct conf_error *error)
 {
 	struct export_table *t = export_table_new(&server_ganesha);
 	int r = t != NULL ? build(tree, t, error) : -ENOMEM;
 
+	if (r >= 0)
+		r = add_sources(tree, t);
 	if (r >= 0)
 		r = export_table_index_names(t);
 	(void)conf_tree_free(tree);

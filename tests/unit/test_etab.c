@@ -23,7 +23,7 @@ static int parse(const char *text, struct export_table **ret, struct conf_error 
 	int r;
 
 	assert_non_null(f);
-	r = etab_parse("etab", f, ret, error);
+	r = etab_parse("etab", f, false, ret, error);
 	(void)fclose(f);
 	return r;
 }
@@ -172,6 +172,68 @@ static void fsid_is_kept(void **state)
 	(void)export_table_unref(t);
 }
 
+static struct export_table *parse_exports(const char *text, int expected, struct conf_error *error)
+{
+	FILE *f = fmemopen((void *)text, strlen(text), "r");
+	struct export_table *t = NULL;
+
+	assert_non_null(f);
+	assert_int_equal(etab_parse("exports", f, true, &t, error), expected);
+	(void)fclose(f);
+	return t;
+}
+
+static void exports5_is_read(void **state)
+{
+	struct conf_error error = {""};
+	struct export_table *t = parse_exports("# a comment\n"
+					       "/a 10.0.0.1(rw,no_root_squash)   10.0.0.0/8 \\\n"
+					       "   *(ro,all_squash) # everybody else\n"
+					       "\"/with blank\" -rw,anonuid=7 10.0.0.1 10.0.0.2(ro) -ro,insecure,mp=/x 10.0.0.3\n"
+					       "/c\\040d (rw)\n",
+		0, &error);
+
+	assert_int_equal(t->nentries, 3);
+	assert_true(perms_for(t, "/a", "10.0.0.1").write);
+	assert_int_equal(perms_for(t, "/a", "10.0.0.1").squash, SQUASH_NONE);
+	assert_false(perms_for(t, "/a", "10.0.0.2").write); /* ro, root_squash and secure, where nothing is said */
+	assert_int_equal(perms_for(t, "/a", "10.0.0.2").squash, SQUASH_ROOT);
+	assert_true(perms_for(t, "/a", "10.0.0.2").privileged_port);
+	assert_int_equal(perms_for(t, "/a", "192.0.2.1").squash, SQUASH_ALL);
+	assert_true(perms_for(t, "/with blank", "10.0.0.1").write);
+	assert_int_equal(perms_for(t, "/with blank", "10.0.0.1").anon_uid, 7);
+	assert_false(perms_for(t, "/with blank", "10.0.0.2").write);
+	assert_false(perms_for(t, "/with blank", "10.0.0.3").write);
+	assert_false(perms_for(t, "/with blank", "10.0.0.3").privileged_port);
+	assert_int_equal(perms_for(t, "/with blank", "10.0.0.3").anon_uid, 7);
+	assert_true(perms_for(t, "/c d", "192.0.2.1").write);
+	(void)export_table_unref(t);
+}
+
+static void exports5_errors_name_the_last_line(void **state)
+{
+	static const struct {
+		const char *text, *message;
+	} cases[] = {
+		{"/a *(rw)\n/b\n", "exports:2: CLIENT(OPTION,...) was expected"},
+		{"/b # nobody\n", "exports:1: CLIENT(OPTION,...) was expected"},
+		{"/a *(rw) \\\n x(ro\n", "exports:2: CLIENT(OPTION,...)"},
+		{"/a *(rw)x\n", "exports:1: a blank was expected behind ')'"},
+		{"\"/a *(rw)\n", "exports:1: a quote that is not closed"},
+		{"/a -anonuid=x *(rw)\n", "exports:1: anonuid=x: an id was expected"},
+		{"a *(rw)\n", "exports:1: a: an absolute path"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct conf_error error = {""};
+
+		assert_null(parse_exports(cases[i].text, -EBADMSG, &error));
+		if (strstr(error.text, cases[i].message) == NULL)
+			print_error("%s\n", error.text);
+		assert_non_null(strstr(error.text, cases[i].message));
+	}
+}
+
 static void errors_name_file_line_and_value(void **state)
 {
 	refused(REAL "srv\t*(rw)\n", "etab:2: srv: an absolute path");
@@ -239,6 +301,8 @@ int main(void)
 		cmocka_unit_test(the_order_of_search_is_mountds),
 		cmocka_unit_test(what_cannot_be_honoured_gets_no_grants),
 		cmocka_unit_test(fsid_is_kept),
+		cmocka_unit_test(exports5_is_read),
+		cmocka_unit_test(exports5_errors_name_the_last_line),
 		cmocka_unit_test(errors_name_file_line_and_value),
 		cmocka_unit_test(an_empty_file_exports_nothing),
 		cmocka_unit_test(only_a_real_change_revokes),

@@ -64,7 +64,7 @@ static struct export_table *parse(const char *text)
 	FILE *f = fmemopen((void *)text, strlen(text), "r");
 
 	assert_non_null(f);
-	assert_int_equal(etab_parse("etab", f, &t, &error), 0);
+	assert_int_equal(etab_parse("etab", f, false, &t, &error), 0);
 	(void)fclose(f);
 	return t;
 }
