@@ -100,9 +100,10 @@ static int try_acl(struct trial *t)
 int claimable_rights(const struct server_kind *server, const struct access_file *f,
 	const struct export_perms *perms, bool *ret_read, bool *ret_write)
 {
+	/* The owner first: who may be claimed to be he needs no trial. */
 	const struct broker_cred claims[] = {
-		{.uid = 0, .gid = 0},
 		{.uid = f->uid, .gid = f->gid},
+		{.uid = 0, .gid = 0},
 		{.uid = NAMED_BY_NOBODY, .gid = f->gid},
 		{.uid = NAMED_BY_NOBODY, .gid = NAMED_BY_NOBODY},
 	};

@@ -84,12 +84,8 @@ struct export_mount *export_mount_unref(struct export_mount *m)
 int export_mount_check(const struct export_mount *m, const char *path)
 {
 	_cleanup_close_ int fd = export_mount_open_directory(path, O_PATH);
-	struct filesystem_id now;
-	int r = fd < 0 ? fd : filesystem_id_read(fd, &now);
 
-	if (r < 0)
-		return r;
-	return filesystem_id_same(&now, &m->id) ? 0 : -ESTALE;
+	return fd < 0 ? fd : filesystem_id_check(fd, &m->id);
 }
 
 union file_handle_room {

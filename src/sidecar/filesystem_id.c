@@ -46,8 +46,14 @@ int filesystem_id_read(int fd, struct filesystem_id *ret)
 	return 0;
 }
 
-bool filesystem_id_same(const struct filesystem_id *a, const struct filesystem_id *b)
+int filesystem_id_check(int fd, const struct filesystem_id *id)
 {
-	return a->mount_id == b->mount_id && a->inode == b->inode && a->dev_major == b->dev_major &&
-		a->dev_minor == b->dev_minor;
+	struct statx now;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &now) < 0)
+		return -errno;
+	return now.stx_mnt_id == id->mount_id && now.stx_ino == id->inode &&
+			now.stx_dev_major == id->dev_major && now.stx_dev_minor == id->dev_minor
+		? 0
+		: -ESTALE;
 }

@@ -23,5 +23,5 @@ struct filesystem_id {
 /* fd: a directory; with O_PATH no UUID is found. -ENOTDIR, or what the calls say. */
 int filesystem_id_read(int fd, struct filesystem_id *ret);
 
-/* Same mount, same directory of it: the path still leads where it led. */
-bool filesystem_id_same(const struct filesystem_id *a, const struct filesystem_id *b);
+/* Whether fd (O_PATH will do) is that directory of that mount: the path still leads where it led. -ESTALE when not. */
+int filesystem_id_check(int fd, const struct filesystem_id *id);

@@ -24,6 +24,8 @@
 #include "sidecar/thread_cred.h"
 #include "util.h"
 
+#define FILES_WANTED 65536U
+
 struct sidecar {
 	struct export_store exports;
 	struct exports_watch watch;
@@ -97,10 +99,14 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	struct rlimit limit;
 	int r;
 
-	/* Each backing id holds a descriptor. */
+	/* Each backing id holds a descriptor. Only with CAP_SYS_RESOURCE may the limit be more than it was. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		struct rlimit more = {.rlim_cur = MAX(limit.rlim_max, FILES_WANTED),
+			.rlim_max = MAX(limit.rlim_max, FILES_WANTED)};
+
 		limit.rlim_cur = limit.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &limit);
+		if (setrlimit(RLIMIT_NOFILE, &more) < 0)
+			(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	r = open_registry(s, o->registry);
 	if (r < 0)

@@ -4,6 +4,7 @@
 #include <cap-ng.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -57,6 +58,11 @@ int thread_cred_check(char *ret_missing, size_t size)
 		(void)snprintf(ret_missing, size, "the initial user namespace");
 		return -EPERM;
 	}
+	/* With it the filesystem capabilities would stay when the uid changes. */
+	if (prctl(PR_GET_SECUREBITS) & SECBIT_NO_SETUID_FIXUP) {
+		(void)snprintf(ret_missing, size, "secure bits without no_setuid_fixup, capabilities(7)");
+		return -EPERM;
+	}
 	(void)capng_get_caps_process();
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
 		if (capng_have_capability(CAPNG_EFFECTIVE, kept[i].cap))
@@ -85,31 +91,65 @@ int thread_cred_confine(bool bind_reserved)
 	return 0;
 }
 
-/* setfsuid() and setfsgid() have no error; asking with -1 changes nothing and shows the value. */
-int thread_cred_become(const struct broker_cred *cred)
+/* What the thread is: each call that changes nothing is one that need not be made. */
+static _Thread_local struct {
+	struct broker_cred cred;
+	bool known;     /* what it is: what the process was at first */
+	bool registrar; /* the effective set was made smaller */
+} now;
+
+static bool same_groups(const struct broker_cred *cred)
+{
+	return now.known && now.cred.ngroups == cred->ngroups &&
+		memcmp(now.cred.groups, cred->groups, cred->ngroups * sizeof(cred->groups[0])) == 0;
+}
+
+static int set_groups(const struct broker_cred *cred)
 {
 	gid_t groups[BROKER_MAX_GROUPS];
 
-	if (cred->ngroups > BROKER_MAX_GROUPS)
-		return -EINVAL;
 	for (uint32_t i = 0; i < cred->ngroups; i++)
 		groups[i] = cred->groups[i];
+	now.known = false;
 	if (syscall(SYS_setgroups, (size_t)cred->ngroups, groups) < 0)
 		return -errno;
-	(void)setfsgid(cred->gid);
-	if ((gid_t)setfsgid((gid_t)-1) != cred->gid)
-		return -EPERM;
-	(void)setfsuid(cred->uid);
-	if ((uid_t)setfsuid((uid_t)-1) != cred->uid)
-		return -EPERM;
+	now.cred.ngroups = cred->ngroups;
+	memcpy(now.cred.groups, cred->groups, sizeof(cred->groups));
+	now.known = true;
 	return 0;
+}
+
+/* setfsuid() and setfsgid() have no error; asking with -1 changes nothing and shows the value. */
+int thread_cred_become(const struct broker_cred *cred)
+{
+	bool known = now.known;
+	int r = 0;
+
+	if (cred->ngroups > BROKER_MAX_GROUPS)
+		return -EINVAL;
+	if (!same_groups(cred))
+		r = set_groups(cred);
+	if (r < 0)
+		return r;
+	if (!known || now.cred.gid != cred->gid) {
+		(void)setfsgid(cred->gid);
+		now.cred.gid = (gid_t)setfsgid((gid_t)-1);
+	}
+	if (!known || now.cred.uid != cred->uid) {
+		(void)setfsuid(cred->uid);
+		now.cred.uid = (uid_t)setfsuid((uid_t)-1);
+	}
+	return now.cred.gid == cred->gid && now.cred.uid == cred->uid ? 0 : -EPERM;
 }
 
 int thread_cred_become_registrar(const struct broker_cred *cred)
 {
 	int r = thread_cred_become(cred);
 
-	return r < 0 ? r : set_effective(registrar, ARRAY_SIZE(registrar));
+	if (r < 0)
+		return r;
+	now.registrar = true;
+	return set_effective(registrar, ARRAY_SIZE(registrar));
 }
 
 bool thread_cred_allows(int fd, int mode)
@@ -126,9 +166,11 @@ void thread_cred_restore(void)
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		caps[i] = kept[i].cap;
 	caps[ARRAY_SIZE(kept)] = CAP_NET_BIND_SERVICE;
-	r = thread_cred_become(&root); /* CAP_SETUID and CAP_SETGID never went away */
-	if (r >= 0)
+	/* CAP_SETUID and CAP_SETGID never went away; the others come back with the uid, capabilities(7). */
+	r = thread_cred_become(&root);
+	if (r >= 0 && now.registrar)
 		r = set_effective(caps, ARRAY_SIZE(caps));
+	now.registrar = false;
 	if (r < 0) {
 		log_error("credentials cannot be restored: %s", strerror(-r));
 		abort();
