@@ -127,7 +127,7 @@ struct broker_open_reply {
 	uint32_t access;    /* ACCESS bits that the server would grant this credential */
 	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; 0: none */
 	uint32_t writable;  /* 1 when the id may be opened for writing too */
-	uint32_t pad;
+	uint32_t root;      /* 1 when the credential is uid 0 after the squash: it may use reserved blocks */
 	struct broker_attr attr;
 };
 

@@ -287,6 +287,7 @@ static void granted(struct broker_call *call, int error, const void *body)
 	}
 	o->wish.granted_id = MAX(reply->backing_id, 0);
 	o->wish.granted_writable = reply->writable;
+	o->wish.root = reply->root;
 	finish_open(o);
 }
 
@@ -299,7 +300,7 @@ static bool wants_id(struct open_request *o)
 	if (open_mode_registered(&i->mode) > 0 || open_mode_cached(&i->mode))
 		return false;
 	return i->mode.backing_id == 0 || i->mode.generation != o->wish.generation ||
-	       (o->wish.write && !i->mode.writable);
+	       (o->wish.write && (!i->mode.writable || i->mode.root != (o->r.call.cred.uid == 0)));
 }
 
 static void open_local(struct open_request *o)

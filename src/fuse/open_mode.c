@@ -20,7 +20,7 @@ bool open_mode_cached(const struct open_mode *m)
 static bool own_id_serves(const struct open_mode *m, const struct open_wish *w)
 {
 	return m->backing_id > 0 && w->generation > 0 && m->generation == w->generation &&
-	       (m->writable || !w->write);
+	       (!w->write || (m->writable && m->root == w->root));
 }
 
 static bool granted_id_serves(const struct open_wish *w)
@@ -51,6 +51,7 @@ int open_mode_count(struct open_mode *m, const struct open_wish *w, enum open_pa
 		useless = m->backing_id;
 		m->backing_id = w->granted_id;
 		m->writable = w->granted_writable;
+		m->root = w->root;
 		m->generation = w->generation;
 	}
 	m->opens[path]++;

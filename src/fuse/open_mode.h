@@ -34,6 +34,7 @@ struct open_mode {
 	unsigned opens[OPEN_PATH_COUNT];
 	int backing_id;      /* 0: none */
 	bool writable;       /* the id may be opened for writing */
+	bool root;           /* what is written through it is written as the server's root: reserved blocks, too */
 	uint64_t generation; /* of the session that registered it; another one's id serves no new
 				passthrough open */
 };
@@ -46,6 +47,7 @@ struct open_wish {
 	uint64_t generation; /* the session that allows this open locally; 0: nobody does */
 	int granted_id;      /* a fresh id of that session, 0: none */
 	bool granted_writable;
+	bool root; /* the opener is the server's root */
 };
 
 /*

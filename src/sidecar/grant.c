@@ -125,6 +125,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		return;
 	}
 	reply->access = (uint32_t)r;
+	reply->root = cred.uid == 0;
 	if ((request->flags & BROKER_OPEN_WANT_ID) == 0)
 		return;
 	if ((stx.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {

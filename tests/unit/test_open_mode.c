@@ -101,6 +101,34 @@ static void beside_passthrough_opens_the_id_stays_the_same(void **state)
 	assert_int_equal(open_mode_take_id(&m), 0);
 }
 
+/* An id writes with the rights of who registered it, and root's are more. */
+static void root_and_others_write_by_ids_of_their_own(void **state)
+{
+	for (int root = 0; root <= 1; root++) {
+		struct open_mode m = {0};
+		struct open_wish first = granted_write, other = granted_write, reader = granted_read;
+		int useless;
+
+		first.root = root;
+		other.root = reader.root = !root;
+		other.granted_id = 6;
+		assert_int_equal(open_as(&m, &first, NULL), OPEN_PATH_PASSTHROUGH);
+		assert_int_equal(open_as(&m, &reader, NULL), OPEN_PATH_PASSTHROUGH); /* reading is the same for all */
+		assert_int_equal(open_as(&m, &other, &useless), OPEN_PATH_PASSTHROUGH_DIRECT);
+		assert_int_equal(useless, 6);
+		assert_int_equal(open_as(&m, &first, NULL), OPEN_PATH_PASSTHROUGH);
+		(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
+		(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
+		(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
+		assert_true(open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH_DIRECT));
+		/* Nothing is open: the next writer's takes the place of the idle one. */
+		assert_int_equal(open_as(&m, &other, &useless), OPEN_PATH_PASSTHROUGH);
+		assert_int_equal(useless, 5);
+		assert_int_equal(m.backing_id, 6);
+		assert_int_equal(m.root, !root);
+	}
+}
+
 static void passthrough_opens_outlive_their_session(void **state)
 {
 	struct open_mode m = {0};
@@ -163,6 +191,7 @@ int main(void)
 		cmocka_unit_test(beside_direct_opens_everything_goes),
 		cmocka_unit_test(beside_direct_opens_that_may_be_mapped_nothing_is_passthrough),
 		cmocka_unit_test(beside_passthrough_opens_the_id_stays_the_same),
+		cmocka_unit_test(root_and_others_write_by_ids_of_their_own),
 		cmocka_unit_test(passthrough_opens_outlive_their_session),
 		cmocka_unit_test(a_writer_beside_a_read_only_id_gets_a_fresh_inode),
 		cmocka_unit_test(an_idle_id_serves_the_next_open_of_its_session_only),
