@@ -276,15 +276,9 @@ static void granted(struct broker_call *call, int error, const void *body)
 		fs->counters.last_denial = reply->reason;
 		fs->counters.grants_denied++;
 	}
-	/* A backing id has one credential, and which writer loses the bits depends on his own. */
-	if (o->wish.write && reply->attr.mode & (S_ISUID | S_ISGID)) {
-		fs->counters.last_denial = REASON_SET_ID;
-		fs->counters.grants_denied++;
-		backing_ids_close(fs->ids, reply->backing_id);
+	/* An id that was there before the bits were is no good any more. */
+	if (reply->reason == REASON_SET_ID)
 		o->wish.generation = 0;
-		finish_open(o);
-		return;
-	}
 	o->wish.granted_id = MAX(reply->backing_id, 0);
 	o->wish.granted_writable = reply->writable;
 	o->wish.root = reply->root;

@@ -150,7 +150,7 @@ static int read_options(struct reader *r, struct etab_options *p)
 static int read_client(struct reader *r, const struct etab_options *defaults, struct export_client *ret)
 {
 	struct etab_options p;
-	char name[MAX_NAME];
+	char name[MAX_NAME] = "";
 	int n = etab_options_copy(defaults, &p);
 
 	if (n >= 0)

@@ -126,6 +126,11 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	}
 	reply->access = (uint32_t)r;
 	reply->root = cred.uid == 0;
+	/* A backing id has one credential, and which writer clears the bits depends on his own. */
+	if ((stx.stx_mode & (S_ISUID | S_ISGID)) != 0) {
+		reply->reason = REASON_SET_ID;
+		return;
+	}
 	if ((request->flags & BROKER_OPEN_WANT_ID) == 0)
 		return;
 	if ((stx.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {

@@ -304,22 +304,22 @@ def may_be_local(case, anonymous):
     return 0 not in owners if anonymous is None else owners == {anonymous}
 
 
-SET_ID_WHILE_OPEN = "set-id bits that a file gets while it is open for writing"
+SET_ID_WHILE_OPEN = "set-id bits that a file gets while it is open"
 SHUT_WHILE_OPEN = "permission that is taken away while a file is open"
 DOCUMENTED = SET_ID_WHILE_OPEN, SHUT_WHILE_OPEN
 
 
 def differences(case):
     """Which of the documented ones (localiofs(8)) this case may show."""
-    found, writing, open_to, shut = set(), 0, set(), False
+    found, opened, open_to, shut = set(), 0, set(), False
     for who, operation, argument in case.steps:
         shut = shut or (operation in ("chmod", "fchmod", "chown") and bool(open_to))
         if operation.startswith("open"):
             open_to.add(who)
         elif shut and operation in ("read", "write", "mmap read", "mmap write", "ftruncate"):
             found.add(SHUT_WHILE_OPEN)
-        writing += operation in ("open w", "open rw", "open append", "open trunc", "create")
-        if writing and operation in ("chmod", "fchmod") and argument[1 if operation == "chmod" else 2] & 0o6000:
+        opened += operation.startswith("open") or operation == "create"
+        if opened and operation in ("chmod", "fchmod") and argument[1 if operation == "chmod" else 2] & 0o6000:
             found.add(SET_ID_WHILE_OPEN)
     return found
 

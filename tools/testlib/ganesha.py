@@ -4,11 +4,12 @@ from .parts import DIR, Unpacked, tcp_answers
 DEFAULT_EXPORT = "rw,no_root_squash,insecure"
 FILESYSTEMS = ("ext4", "xfs", "btrfs", "overlay", "dir")
 NFS_PORT = 2049
+MOUNT_PORT = 20048
 CONFIG = DIR / "ganesha.conf"
 
 TEMPLATE = """\
 NFS_CORE_PARAM {{
-  NFS_Port = {port}; MNT_Port = 20048; NLM_Port = 0; Rquota_Port = 20049;
+  NFS_Port = {port}; MNT_Port = {mount_port}; NLM_Port = 0; Rquota_Port = 20049;
   Protocols = 3, 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
   Plugins_Dir = "{plugins}"; mount_path_pseudo = false;
 }}
@@ -59,7 +60,7 @@ def parse_export(words, _filesystem):
 
 
 def configuration(settings, path, plugins, state):
-    return TEMPLATE.format(port=NFS_PORT, path=path, plugins=plugins, state=state, **settings)
+    return TEMPLATE.format(port=NFS_PORT, mount_port=MOUNT_PORT, path=path, plugins=plugins, state=state, **settings)
 
 
 class Ganesha(Unpacked):
@@ -78,7 +79,7 @@ class Ganesha(Unpacked):
         return [self.packages / "usr/bin/ganesha.nfsd", "-F", "-f", CONFIG, "-L", self.log, "-p", DIR / "ganesha.pid"]
 
     def ready(self):
-        return tcp_answers(NFS_PORT)
+        return tcp_answers(NFS_PORT) and tcp_answers(MOUNT_PORT)
 
     def stop(self):
         # Ganesha takes many seconds to come to an end, and its clients see no difference.
