@@ -20,10 +20,11 @@ static int serves(void)
 	return -ENODATA;
 }
 
-/* Manage_Gids is an export's option: export_perms.manage_gids. */
-static bool manages_gids(void)
+/* Manage_Gids is an export's option, and gets no grants: export_perms.manage_gids. */
+static int managed_groups(struct broker_cred *cred)
 {
-	return false;
+	(void)cred;
+	return -ENODATA;
 }
 
 static bool names(const struct export_entry *e, const struct nfs_handle *h)
@@ -60,7 +61,7 @@ const struct server_kind server_ganesha = {
 	.load = ganesha_conf_load,
 	.port = port,
 	.serves = serves,
-	.manages_gids = manages_gids,
+	.managed_groups = managed_groups,
 	.decode = handle_ganesha_decode,
 	.names = names,
 	.owns = owns,

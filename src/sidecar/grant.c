@@ -89,7 +89,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 {
 	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
 	struct access_file file;
-	struct broker_cred cred;
+	struct broker_cred wire = request->cred, cred;
 	struct statx stx;
 	int r;
 
@@ -104,7 +104,11 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		fail(reply, r, REASON_BAD_HANDLE);
 		return;
 	}
-	r = g->server->squash(&g->at->perms, &request->cred, &cred);
+	if (g->server->managed_groups(&wire) == 0) {
+		fail(reply, -EACCES, REASON_EXPORT_OPTIONS);
+		return;
+	}
+	r = g->server->squash(&g->at->perms, &wire, &cred);
 	if (r < 0) {
 		fail(reply, -EACCES, REASON_CLIENT_DENIED);
 		return;

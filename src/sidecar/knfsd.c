@@ -9,6 +9,7 @@
 
 #include "sidecar/access_knfsd.h"
 #include "sidecar/etab.h"
+#include "sidecar/groups_knfsd.h"
 #include "sidecar/handle_knfsd.h"
 #include "sidecar/names_knfsd.h"
 #include "sidecar/nfs_server.h"
@@ -43,20 +44,29 @@ static int serves(void)
 /*
  * With mountd --manage-gids the kernel asks for every caller's groups, so the peer that just talked to
  * the server is in this cache, and an answer is there. Without it there never is one (auth_unix_gid()).
+ * Answers expire: once there was one, the caller's own groups are not believed any more. That there is
+ * none is asked at most once a second.
  */
-static bool manages_gids(void)
+static int managed_groups(struct broker_cred *cred)
 {
-	char line[256];
-	bool found = false;
-	FILE *f = fopen("/proc/net/rpc/auth.unix.gid/content", "re");
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static bool seen;
+	static uint64_t asked_ms;
+	bool any = false;
+	int found = 0;
+	FILE *f;
 
-	if (f == NULL)
-		return false;
-	/* An entry that is not an answer is a comment. */
-	while (!found && fgets(line, sizeof(line), f) != NULL)
-		found = line[0] != '#';
-	(void)fclose(f);
-	return found;
+	LOCKED(&lock);
+	if (!seen && asked_ms != 0 && now_ms() - asked_ms < 1000)
+		return -ENODATA;
+	asked_ms = now_ms();
+	f = fopen("/proc/net/rpc/auth.unix.gid/content", "re");
+	if (f != NULL) {
+		found = groups_knfsd_find(f, cred, &any);
+		(void)fclose(f);
+	}
+	seen = seen || any;
+	return seen ? found : -ENODATA;
 }
 
 /* ---- whose handle it is: match_fsid() of nfs-utils' support/export/cache.c ---- */
@@ -186,7 +196,7 @@ const struct server_kind server_knfsd = {
 	.load = etab_load,
 	.port = port,
 	.serves = serves,
-	.manages_gids = manages_gids,
+	.managed_groups = managed_groups,
 	.decode = handle_knfsd_decode,
 	.names = names,
 	.owns = owns,

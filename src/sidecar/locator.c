@@ -230,10 +230,10 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 	const struct export_client *client;
 	struct locator_slot *slot;
 
-	if (reason == REASON_NONE)
-		reason = server_kind_state(l->table);
 	if (reason != REASON_NONE)
 		return reason;
+	if (!server_kind_serves(l->table))
+		return REASON_NOT_SERVING;
 	if (!is_connected(l))
 		return REASON_NOT_CONNECTED;
 	if (l->peer.verdicts != NULL && now_ms() - l->peer.learned_ms >= PEER_NAMES_FOR_MS &&

@@ -55,29 +55,22 @@ const struct server_kind *server_kind_find(const char *config, struct conf_error
 	return NULL;
 }
 
-static enum reason ask_state(const struct export_table *t)
-{
-	struct nfs_listener listeners[NFS_SERVER_MAX_LISTENERS];
-
-	if (t->server->serves() == 0 || nfs_server_listeners(t->server->port(t), listeners) <= 0)
-		return REASON_NOT_SERVING;
-	return t->server->manages_gids() ? REASON_EXPORT_OPTIONS : REASON_NONE;
-}
-
-enum reason server_kind_state(const struct export_table *t)
+bool server_kind_serves(const struct export_table *t)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	static const struct server_kind *server;
 	static uint16_t port; /* Ganesha's, as its table says */
 	static uint64_t asked_ms;
-	static enum reason state;
+	static bool serves;
+	struct nfs_listener listeners[NFS_SERVER_MAX_LISTENERS];
 
 	LOCKED(&lock);
 	if (server != t->server || port != t->nfs_port || now_ms() - asked_ms >= STATE_FOR_MS) {
-		state = ask_state(t);
+		serves = t->server->serves() != 0 &&
+			nfs_server_listeners(t->server->port(t), listeners) > 0;
 		server = t->server;
 		port = t->nfs_port;
 		asked_ms = now_ms();
 	}
-	return state;
+	return serves;
 }

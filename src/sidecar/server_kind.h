@@ -39,8 +39,11 @@ struct server_kind {
 	uint16_t (*port)(const struct export_table *t);
 	/* 1 when it says itself that it serves now, 0 when not, -errno when it says nothing. */
 	int (*serves)(void);
-	/* Whether it replaces a caller's groups by its own knowledge of them: then nothing is granted. */
-	bool (*manages_gids)(void);
+	/*
+	 * Where it knows callers' groups itself and does not believe theirs: puts those of cred->uid, which it
+	 * would take now, into cred. 1; 0 when nobody can tell which; -ENODATA when it believes its callers.
+	 */
+	int (*managed_groups)(struct broker_cred *cred);
 
 	/* REASON_NONE, or why a handle gets no grants. Pure. */
 	enum reason (*decode)(const struct broker_fh *fh, struct nfs_handle *ret);
@@ -84,7 +87,6 @@ const struct server_kind *server_kind_named(const char *name);
 const struct server_kind *server_kind_find(const char *config, struct conf_error *error);
 
 /*
- * REASON_NONE when the table's server serves now and may be stood in for, else why not: it does not
- * serve, or it manages groups itself. At most a second old; any thread, its own mutex.
+ * Whether the table's server serves now. At most a second old; any thread, its own mutex.
  */
-enum reason server_kind_state(const struct export_table *t);
+bool server_kind_serves(const struct export_table *t);

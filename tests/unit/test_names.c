@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sidecar/etab.h"
+#include "sidecar/groups_knfsd.h"
 #include "sidecar/names_knfsd.h"
 
 static int domain_of(const char *content, const char *address, char *ret, size_t size)
@@ -54,6 +55,39 @@ static void the_kernel_tells_what_mountd_found(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(domain_of(content, cases[i].address, text, sizeof(text)), cases[i].found);
 		assert_string_equal(text, cases[i].domain);
+	}
+}
+
+static void the_kernel_tells_which_groups_it_takes(void **state)
+{
+	static const char content[] = "#uid cnt: gids...\n"
+				      "1001 2: 2001 2002\n"
+				      "# 1002 1: 2001\n"
+				      "1003 0:\n"
+				      "1004 17: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n"
+				      "1005 2: 2001\n"
+				      "1006 1: x\n"
+				      "1007\n"
+				      "0 1: 0\n";
+	static const struct {
+		uint32_t uid;
+		int found;
+		uint32_t ngroups;
+	} cases[] = {{1001, 1, 2}, {1002, 0, 0}, {1003, 0, 0}, {1004, 0, 0}, {1005, 0, 0}, {1006, 0, 0}, {1007, 0, 0},
+		{0, 1, 1}, {9, 0, 0}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct broker_cred cred = {.uid = cases[i].uid, .gid = 7, .ngroups = 3, .groups = {4, 5, 6}};
+		FILE *f = fmemopen((void *)content, strlen(content), "r");
+		bool any;
+
+		assert_non_null(f);
+		assert_int_equal(groups_knfsd_find(f, &cred, &any), cases[i].found);
+		assert_true(any);
+		assert_int_equal(cred.ngroups, cases[i].found ? cases[i].ngroups : 3);
+		if (cases[i].uid == 1001)
+			assert_true(cred.groups[0] == 2001 && cred.groups[1] == 2002 && cred.gid == 7);
+		(void)fclose(f);
 	}
 }
 
@@ -119,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_kernel_tells_what_mountd_found),
+		cmocka_unit_test(the_kernel_tells_which_groups_it_takes),
 		cmocka_unit_test(each_name_is_asked_about_once),
 		cmocka_unit_test(what_nobody_can_tell_hides_what_stands_behind_it),
 	};
