@@ -2,6 +2,8 @@
 #include "sidecar/conf_tree.h"
 
 #include <ctype.h>
+#include <dirent.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -206,31 +208,74 @@ static int add_include(const struct lexer *l, const char *path, struct conf_node
 	return node->file != NULL && node->name != NULL && node->values != NULL && node->values->text != NULL ? 0 : -ENOMEM;
 }
 
-/* %include PATH: relative to the file that says so. */
+static int include(const struct lexer *l, const char *path, struct conf_node ***tail)
+{
+	int r = add_include(l, path, tail);
+
+	if (r >= 0)
+		r = load(path, l->includes + 1, tail, l->error);
+	if (r < 0 && r != -EBADMSG)
+		return fail(l, l->line, "%s: %s", path, strerror(-r));
+	return r;
+}
+
+static int is_regular(const struct dirent *d)
+{
+	return d->d_type == DT_REG;
+}
+
+/* %dir FOLDER or FOLDER/PATTERN. The server takes the files as they come; here the order of names. */
+static int include_folder(const struct lexer *l, char *path, struct conf_node ***tail)
+{
+	char *slash = strrchr(path, '/'), *pattern = NULL;
+	struct dirent **names = NULL;
+	int count, r;
+
+	if (slash != NULL && strpbrk(slash, "*?[") != NULL) {
+		*slash = '\0';
+		pattern = slash + 1;
+	}
+	count = scandir(path, &names, is_regular, alphasort);
+	if (count < 0)
+		return fail(l, l->line, "%s: %s", path, strerror(errno));
+	r = 0;
+	for (int i = 0; i < count; i++) {
+		_cleanup_free_ char *file = NULL;
+
+		if (r >= 0 && asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
+			r = -ENOMEM;
+		if (r >= 0 && (pattern == NULL || fnmatch(pattern, names[i]->d_name, 0) == 0))
+			r = include(l, file, tail);
+		free(names[i]);
+	}
+	free(names);
+	if (r >= 0) {
+		_cleanup_free_ char *any = NULL;
+
+		r = asprintf(&any, "%s/", path) < 0 ? -ENOMEM : add_include(l, any, tail);
+	}
+	return r;
+}
+
+/* %include PATH, %dir PATH: relative to the file that says so. */
 static int parse_directive(struct lexer *l, struct conf_node ***tail)
 {
 	_cleanup_free_ char *word = take_word(l), *path = NULL, *full = NULL;
-	unsigned line = l->line;
+	bool folder = word != NULL && strcmp(word, "%dir") == 0;
 	int r;
 
-	if (word == NULL || strcmp(word, "%include") != 0)
-		return fail(l, line, "%s is not supported, only %%include is", word ? word : "%");
+	if (word == NULL || (!folder && strcmp(word, "%include") != 0))
+		return fail(l, l->line, "%s is not supported, only %%include and %%dir are", word ? word : "%");
 	skip_space(l);
 	r = take_value(l, &path);
 	if (r < 0)
 		return r;
 	if (l->includes >= MAX_DEPTH)
-		return fail(l, line, "%%include is nested more than %d deep", MAX_DEPTH);
+		return fail(l, l->line, "%%include is nested more than %d deep", MAX_DEPTH);
 	full = relative_to(l->file, path);
 	if (full == NULL)
 		return -ENOMEM;
-	r = add_include(l, full, tail);
-	if (r < 0)
-		return r;
-	r = load(full, l->includes + 1, tail, l->error);
-	if (r < 0 && r != -EBADMSG)
-		return fail(l, line, "%%include %s: %s", full, strerror(-r));
-	return r;
+	return folder ? include_folder(l, full, tail) : include(l, full, tail);
 }
 
 static int parse_node(struct lexer *l, unsigned depth, struct conf_node ***tail)

@@ -5,8 +5,9 @@
  *
  *   NAME { name = value, value; NAME { ... } }    # comment
  *
- * Values are bare words, 'literal' or "quoted \" text". %include PATH (bare or quoted, at the top
- * level) is followed, and leaves a statement of that name with the file's path; %dir and %url are refused. Owner: the caller, conf_tree_free().
+ * Values are bare words, 'literal' or "quoted \" text". %include PATH and %dir FOLDER[/PATTERN] (bare or
+ * quoted, at the top level) are followed, and leave statements called %include with the files' paths;
+ * %url is refused. Owner: the caller, conf_tree_free().
  * Syntax: src/config_parsing/conf_lex.l and conf_yacc.y of Ganesha 4.3.
  */
 #pragma once

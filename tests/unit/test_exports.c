@@ -225,6 +225,56 @@ static void random_text_does_no_harm(void **state)
 	}
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[100];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void a_folder_is_included(void **state)
+{
+	static const char *const files[] = {"b.conf", "a.conf", "c.other"};
+	char folder[] = "/tmp/localiofs-test.XXXXXX", text[200], path[100];
+	struct export_table *t;
+
+	assert_non_null(mkdtemp(folder));
+	write_file(folder, "b.conf", "EXPORT { Export_Id = 2; Path = /b; " FSAL "}");
+	write_file(folder, "a.conf", "EXPORT { Export_Id = 1; Path = /a; " FSAL "}");
+	write_file(folder, "c.other", "EXPORT { Export_Id = 3; Path = /c; " FSAL "}");
+
+	(void)snprintf(text, sizeof(text), "%%dir \"%s/*.conf\"\nEXPORT { Export_Id = 9; Path = /z; " FSAL "}", folder);
+	t = parse_ok(text);
+	assert_int_equal(t->nentries, 3);
+	assert_string_equal(t->entries[0].path, "/a");
+	assert_string_equal(t->entries[1].path, "/b");
+	assert_string_equal(t->entries[2].path, "/z");
+	assert_true(t->nfolders > 0);
+	for (size_t i = 0; i < t->nfolders; i++)
+		assert_string_equal(t->folders[i], folder);
+	(void)export_table_unref(t);
+
+	(void)snprintf(text, sizeof(text), "%%dir %s\n", folder);
+	t = parse_ok(text);
+	assert_int_equal(t->nentries, 3);
+	(void)export_table_unref(t);
+
+	write_file(folder, "a.conf", "\nEXPORT {");
+	(void)snprintf(path, sizeof(path), "%s/a.conf:2: ", folder);
+	refused(text, path);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(folder), 0);
+	refused(text, "No such file");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -236,6 +286,7 @@ int main(void)
 		cmocka_unit_test(clients_behind_a_name_get_no_grants),
 		cmocka_unit_test(only_a_real_change_revokes),
 		cmocka_unit_test(random_text_does_no_harm),
+		cmocka_unit_test(a_folder_is_included),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
