@@ -60,9 +60,11 @@ class Part:
         try:
             pid = int(self.pidfile.read_text())
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            # The first thread of a killed process may be gone before the others, and they hold its locks.
+            threads = len(os.listdir(f"/proc/{pid}/task"))
         except (OSError, ValueError):
             return None
-        return pid if state not in "ZX" else None
+        return pid if state not in "ZX" or threads > 1 else None
 
     def running(self):
         return self.pid() is not None
