@@ -244,6 +244,22 @@ def sidecar_command(*options):
     return [os.environ["LOCALIOFS_BIN"] + "/localiofs-sidecar", *words[SERVER], *options]
 
 
+def sidecar_process():
+    """/proc/PID of the only sidecar here."""
+    return next(p for p in Path("/proc").glob("[0-9]*") if (p / "comm").read_text().startswith("localiofs-sidec"))
+
+
+def sidecar_held():
+    """Its threads, and the descriptors of all their tables: a session has one of its own."""
+    tasks = list((sidecar_process() / "task").iterdir())
+    return len(tasks), sum(len(os.listdir(task / "fd")) for task in tasks)
+
+
+def sidecar_loads():
+    """How often it has read its exports."""
+    return Path("/run/testenv/sidecar.log").read_text().count(" exports of ")
+
+
 def become(uid, gid, groups=()):
     """In a child process: be someone else, without capabilities unless uid is 0."""
     os.setgroups(groups)

@@ -32,7 +32,6 @@ NAMES = ("f", "other", "new", "moved", "linked")
 @dataclass
 class Case:
     """All numbers; the same seed makes the same case."""
-    seed: str
     owner: tuple
     mode: int
     acl: list          # (tag, permissions, id)
@@ -62,7 +61,7 @@ def make(seed):
     flags = rng.choice((IMMUTABLE, APPEND)) if rng.random() < 0.06 else 0
     directory = rng.choice(UIDS), rng.choice(GIDS), rng.choice(DIRECTORY_MODES)
     callers = [make_caller(rng, owner) for _ in range(rng.choice((1, 1, 2)))]
-    case = Case(seed, owner, mode, acl, flags, directory, callers)
+    case = Case(owner, mode, acl, flags, directory, callers)
     opened = 0
     # What pages show after their write failed is not defined, neither here nor in the kernel's client.
     on_open = [operation for operation in ON_OPEN if not flags or operation not in ("read", "mmap read", "mmap write")]
@@ -106,7 +105,7 @@ def set_flags(path, flags):
         os.close(fd)
 
 
-def prepare(case, directory, can_flag):
+def prepare(case, directory):
     """The case's files, on the server's side."""
     os.mkdir(directory)
     for name, (uid, gid) in (("f", case.owner), ("other", (case.directory[0], case.directory[1]))):
@@ -116,30 +115,29 @@ def prepare(case, directory, can_flag):
         os.chmod(path, case.mode if name == "f" else 0o666)
     if case.acl:
         os.setxattr(directory / "f", ACL, pack_acl(case.acl))
-    if case.flags and can_flag:
+    if case.flags:
         set_flags(directory / "f", case.flags)
     os.chown(directory, *case.directory[:2])
     os.chmod(directory, case.directory[2])
 
 
-def leftover(case, directory, can_flag):
+def leftover(case, directory):
     """All that is there afterwards, on the server's side; and it is removed."""
     found = {}
     # Last closes remove .nfs names in the background.
     wait_for(lambda: not any(name.startswith(".nfs") for name in os.listdir(directory)), 5)
     for name in sorted(os.listdir(directory)):
         path = directory / name
-        if case.flags and can_flag and name in ("f", "linked", "moved"):
+        if case.flags and name in ("f", "linked", "moved"):
             set_flags(path, 0)
         s = os.lstat(path)
         try:
             acl = os.getxattr(path, ACL)
         except OSError:
             acl = b""
-        # Times that nobody set are those of two moments.
-        times = [t if t < 10**18 else "now" for t in (s.st_atime_ns, s.st_mtime_ns)]
+        mtime = s.st_mtime_ns if s.st_mtime_ns < 10**18 else "now"  # one that nobody set is that of a moment
         found[name] = (f"{s.st_mode:o}", s.st_uid, s.st_gid, s.st_size, s.st_nlink,
-                                                              times[1], acl.hex(), hash(path.read_bytes()))
+                                                              mtime, acl.hex(), hash(path.read_bytes()))
         os.unlink(path)
     s = os.stat(directory)
     os.rmdir(directory)

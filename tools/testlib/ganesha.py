@@ -72,6 +72,12 @@ class Ganesha(Unpacked):
         state.mkdir(exist_ok=True)
         CONFIG.write_text(configuration(settings, path, plugins, state))
 
+    def export(self, blocks):
+        """Makes these EXPORT blocks all that is exported. It reads them at its start."""
+        CONFIG.write_text(CONFIG.read_text().split("\nEXPORT {")[0] + "\n" + "".join(blocks))
+        self.kill()
+        self.start()
+
     def sidecar_arguments(self):
         return ["--server=ganesha", f"--config={CONFIG}"]
 

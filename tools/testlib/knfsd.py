@@ -76,6 +76,12 @@ class Knfsd(Unpacked):
         if done.returncode != 0:
             raise PartError(f"{' '.join(argv)} failed ({done.returncode}): {done.stdout.strip()}")
 
+    def export(self, lines):
+        """Makes these lines of exports(5) all that is exported, and the kernel ask anew."""
+        Path("/etc/exports").write_text("".join(f"{line}\n" for line in lines))
+        self.tool("exportfs", "-ra")
+        self.tool("exportfs", "-f")
+
     def running(self):
         try:
             return int((NFSD / "threads").read_text()) > 0
