@@ -11,16 +11,21 @@
 
 #define HOST_ALIASES_MAX 16
 
-struct host_names {
-	char name[NI_MAXHOST];                  /* the one that the address leads to */
-	char aliases[HOST_ALIASES_MAX][NI_MAXHOST]; /* further ones, of /etc/hosts */
-	unsigned naliases;
+struct host_aliases {
+	char names[HOST_ALIASES_MAX][NI_MAXHOST];
+	unsigned count;
 };
 
-/* 0: the address has no name. */
-int host_names_of(const struct ip_address *a, struct host_names *ret);
+/* The name that the address leads to; 0: it has none. */
+int host_name_of(const struct ip_address *a, char ret[NI_MAXHOST]);
 
-/* Whether the address is one of the name's. */
+/* Its further names, of /etc/hosts. */
+void host_aliases_of(const char *name, struct host_aliases *ret);
+
+/*
+ * Whether the address is one of the name's. -EAGAIN also for a name without any: it may have had some when
+ * the server asked, which keeps the answer.
+ */
 int host_has_address(const char *name, const struct ip_address *a);
 
 /* Whether the host is a member; a name service that does not answer says no. */

@@ -68,18 +68,19 @@ struct question {
 	const struct export_table *table;
 	const struct ip_address *peer;
 	uint8_t *verdicts;
-	struct host_names host;
-	int named; /* host_names_of() */
+	char name[NI_MAXHOST];
+	struct host_aliases aliases;
+	int named; /* host_name_of() */
 };
 
 /* Its name, or one of its further ones. */
 static bool any_name(const struct question *q, bool (*is)(const char *pattern, const char *name),
 	const char *pattern)
 {
-	bool found = is(pattern, q->host.name);
+	bool found = is(pattern, q->name);
 
-	for (unsigned i = 0; i < q->host.naliases && !found; i++)
-		found = is(pattern, q->host.aliases[i]);
+	for (unsigned i = 0; i < q->aliases.count && !found; i++)
+		found = is(pattern, q->aliases.names[i]);
 	return found;
 }
 
@@ -95,39 +96,32 @@ static bool in_netgroup(const struct question *q, const char *netgroup)
 	char address[IP_ADDRESS_TEXT], name[NI_MAXHOST];
 
 	ip_address_format(q->peer, address);
-	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(q->host.name, "."), q->host.name);
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(q->name, "."), q->name);
 	return any_name(q, host_in_netgroup, netgroup) || host_in_netgroup(netgroup, address) ||
 		host_in_netgroup(netgroup, name);
 }
 
-static enum peer_verdict verdict_of(int answer)
+static int means(const struct question *q, const struct export_client *c)
 {
-	return answer < 0 ? PEER_UNKNOWN : answer > 0 ? PEER_MEANT : PEER_OTHER;
-}
-
-static enum peer_verdict ask_about(const struct question *q, const struct export_client *c)
-{
-	if (strchr(c->name, '/') != NULL) /* a network with a mask that is no prefix */
-		return PEER_UNKNOWN;
 	if (c->kind == CLIENT_HOST)
-		return verdict_of(host_has_address(c->name, q->peer));
+		return host_has_address(c->name, q->peer);
 	if (q->named <= 0)
-		return verdict_of(q->named);
-	if (c->kind == CLIENT_NETGROUP)
-		return verdict_of(in_netgroup(q, c->name + 1));
-	return verdict_of(any_name(q, fits, c->name));
+		return q->named;
+	return c->kind == CLIENT_NETGROUP ? in_netgroup(q, c->name + 1) : any_name(q, fits, c->name);
 }
 
 static void ask_name_services(void *arg)
 {
 	struct question *q = arg;
 
-	q->named = host_names_of(q->peer, &q->host);
+	q->named = host_name_of(q->peer, q->name);
 	/* Versions of mountd differ in whether they believe a name that does not lead back to the address. */
-	if (q->named > 0 && host_has_address(q->host.name, q->peer) <= 0)
+	if (q->named > 0 && host_has_address(q->name, q->peer) <= 0)
 		q->named = -EAGAIN;
+	if (q->named > 0)
+		host_aliases_of(q->name, &q->aliases);
 	for (size_t i = 0; i < q->table->nnames; i++)
-		q->verdicts[i] = (uint8_t)ask_about(q, q->table->names[i]);
+		q->verdicts[i] = (uint8_t)peer_verdict_of(means(q, q->table->names[i]));
 }
 
 void names_knfsd(const struct export_table *t, const struct ip_address *peer, uint8_t *ret_verdicts)

@@ -21,6 +21,12 @@ enum peer_verdict {
 	PEER_MEANT,
 };
 
+/* Of an answer of host_names.h: 1, 0 or a negative errno. */
+static inline enum peer_verdict peer_verdict_of(int answer)
+{
+	return answer < 0 ? PEER_UNKNOWN : answer > 0 ? PEER_MEANT : PEER_OTHER;
+}
+
 struct peer {
 	struct ip_address address;
 	uint16_t port;
