@@ -2,11 +2,11 @@
 #include "sidecar/conf_tree.h"
 
 #include <ctype.h>
-#include <dirent.h>
-#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "sidecar/folder.h"
 
 #define MAX_DEPTH    8 /* of blocks, and of includes */
 #define MAX_FILE     (1024 * 1024)
@@ -190,22 +190,32 @@ static char *relative_to(const char *file, const char *path)
 	return asprintf(&full, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, path) < 0 ? NULL : full;
 }
 
-/* The path as a statement, for who wants to know which files there are. */
-static int add_include(const struct lexer *l, const char *path, struct conf_node ***tail)
+/* In the tree at once: freed with it, also when it is not complete. NULL without memory. */
+static struct conf_node *add_node(const struct lexer *l, struct conf_node ***tail)
 {
 	struct conf_node *node = calloc(1, sizeof(*node));
 
 	if (node == NULL)
-		return -ENOMEM;
-	**tail = node; /* in the tree at once: freed with it */
+		return NULL;
+	**tail = node;
 	*tail = &node->next;
 	node->line = l->line;
 	node->file = strdup(l->file);
+	return node->file != NULL ? node : NULL;
+}
+
+/* The path as a statement, for who wants to know which files there are. */
+static int add_include(const struct lexer *l, const char *path, struct conf_node ***tail)
+{
+	struct conf_node *node = add_node(l, tail);
+
+	if (node == NULL)
+		return -ENOMEM;
 	node->name = strdup("%include");
 	node->values = calloc(1, sizeof(*node->values));
 	if (node->values != NULL)
 		node->values->text = strdup(path);
-	return node->file != NULL && node->name != NULL && node->values != NULL && node->values->text != NULL ? 0 : -ENOMEM;
+	return node->name != NULL && node->values != NULL && node->values->text != NULL ? 0 : -ENOMEM;
 }
 
 static int include(const struct lexer *l, const char *path, struct conf_node ***tail)
@@ -219,41 +229,35 @@ static int include(const struct lexer *l, const char *path, struct conf_node ***
 	return r;
 }
 
-static int is_regular(const struct dirent *d)
+struct inclusion {
+	const struct lexer *lexer;
+	struct conf_node ***tail;
+};
+
+static int include_one(const char *path, void *arg)
 {
-	return d->d_type == DT_REG;
+	const struct inclusion *n = arg;
+
+	return include(n->lexer, path, n->tail);
 }
 
-/* %dir FOLDER or FOLDER/PATTERN. The server takes the files as they come; here the order of names. */
+/* %dir FOLDER or FOLDER/PATTERN. The server takes the files as they come, and no links. */
 static int include_folder(const struct lexer *l, char *path, struct conf_node ***tail)
 {
+	struct inclusion n = {.lexer = l, .tail = tail};
 	char *slash = strrchr(path, '/'), *pattern = NULL;
-	struct dirent **names = NULL;
-	int count, r;
+	_cleanup_free_ char *itself = NULL;
+	int r;
 
 	if (slash != NULL && strpbrk(slash, "*?[") != NULL) {
 		*slash = '\0';
 		pattern = slash + 1;
 	}
-	count = scandir(path, &names, is_regular, alphasort);
-	if (count < 0)
-		return fail(l, l->line, "%s: %s", path, strerror(errno));
-	r = 0;
-	for (int i = 0; i < count; i++) {
-		_cleanup_free_ char *file = NULL;
-
-		if (r >= 0 && asprintf(&file, "%s/%s", path, names[i]->d_name) < 0)
-			r = -ENOMEM;
-		if (r >= 0 && (pattern == NULL || fnmatch(pattern, names[i]->d_name, 0) == 0))
-			r = include(l, file, tail);
-		free(names[i]);
-	}
-	free(names);
-	if (r >= 0) {
-		_cleanup_free_ char *any = NULL;
-
-		r = asprintf(&any, "%s/", path) < 0 ? -ENOMEM : add_include(l, any, tail);
-	}
+	r = folder_each(path, pattern, false, include_one, &n);
+	if (r < 0 && r != -EBADMSG)
+		return fail(l, l->line, "%s: %s", path, strerror(-r));
+	if (r == 0)
+		r = asprintf(&itself, "%s/", path) < 0 ? -ENOMEM : add_include(l, itself, tail);
 	return r;
 }
 
@@ -280,17 +284,11 @@ static int parse_directive(struct lexer *l, struct conf_node ***tail)
 
 static int parse_node(struct lexer *l, unsigned depth, struct conf_node ***tail)
 {
-	struct conf_node *node = calloc(1, sizeof(*node));
+	struct conf_node *node = add_node(l, tail);
 
 	if (node == NULL)
 		return -ENOMEM;
-	**tail = node; /* in the tree at once: freed with it */
-	*tail = &node->next;
-	node->line = l->line;
-	node->file = strdup(l->file);
 	node->name = take_word(l);
-	if (node->file == NULL)
-		return -ENOMEM;
 	if (node->name == NULL)
 		return fail(l, l->line, "a name was expected, not '%.1s'", l->p);
 	skip_space(l);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/etab.h"
 
-#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "sidecar/etab_options.h"
+#include "sidecar/folder.h"
 #include "sidecar/server_kind.h"
 
 #define MAX_EXPORTS 8192 /* paths */
@@ -330,67 +330,60 @@ int etab_parse(const char *name, FILE *f, bool free_form, struct export_table **
 	return t == NULL ? -ENOMEM : finish(t, read_file(&r, f, t), ret);
 }
 
+struct loading {
+	struct export_table *table;
+	struct conf_error *error;
+	bool free_form;
+};
+
 /* A file that is not there is an empty one. */
-static int load_file(const char *path, bool free_form, struct export_table *t, struct conf_error *error)
+static int load_file(const char *path, void *arg)
 {
-	struct reader r = {.at = {.name = path, .error = error}, .free_form = free_form};
+	const struct loading *l = arg;
+	struct reader r = {.at = {.name = path, .error = l->error}, .free_form = l->free_form};
 	FILE *f = fopen(path, "re");
 	int n = f == NULL && errno != ENOENT ? -errno : 0;
 
 	if (n < 0)
-		(void)snprintf(error->text, sizeof(error->text), "%s: %s", path, strerror(-n));
+		(void)snprintf(l->error->text, sizeof(l->error->text), "%s: %s", path, strerror(-n));
 	if (f == NULL)
 		return n;
-	n = read_file(&r, f, t);
+	n = read_file(&r, f, l->table);
 	(void)fclose(f);
 	return n;
 }
 
-static int is_exports(const struct dirent *d)
+/* FILE.d, where it is there: /etc/exports.d as exportfs reads it. */
+static int load_folder(const char *path, struct loading *l)
 {
-	size_t length = strlen(d->d_name);
+	_cleanup_free_ char *folder = NULL, *itself = NULL;
+	int n;
 
-	return d->d_name[0] != '.' && length > 8 && strcmp(d->d_name + length - 8, ".exports") == 0;
-}
-
-/* /etc/exports.d: in the order of their names, as exportfs reads them. */
-static int load_folder(const char *folder, struct export_table *t, struct conf_error *error)
-{
-	struct dirent **names = NULL;
-	int count = scandir(folder, &names, is_exports, versionsort), n = 0;
-
-	for (int i = 0; i < count; i++) {
-		_cleanup_free_ char *path = NULL;
-
-		if (n >= 0 && asprintf(&path, "%s/%s", folder, names[i]->d_name) < 0)
-			n = -ENOMEM;
-		if (n >= 0)
-			n = load_file(path, true, t, error);
-		free(names[i]);
-	}
-	free(names);
-	if (count >= 0 && n >= 0) {
-		_cleanup_free_ char *any = NULL;
-
-		n = asprintf(&any, "%s/", folder) < 0 ? -ENOMEM : export_table_add_source(t, any);
-	}
-	return n;
+	if (asprintf(&folder, "%s.d", path) < 0 || asprintf(&itself, "%s.d/", path) < 0)
+		return -ENOMEM;
+	n = folder_each(folder, "[!.]*.exports", true, load_file, l);
+	if (n == -ENOENT)
+		return 0;
+	if (n < 0 && l->error->text[0] == '\0')
+		(void)snprintf(l->error->text, sizeof(l->error->text), "%s: %s", folder, strerror(-n));
+	return n < 0 ? n : export_table_add_source(l->table, itself);
 }
 
 int etab_load(const char *path, struct export_table **ret, struct conf_error *error)
 {
-	struct export_table *t = export_table_new(&server_knfsd);
 	const char *slash = strrchr(path, '/');
-	bool free_form = strcmp(slash != NULL ? slash + 1 : path, "etab") != 0;
-	_cleanup_free_ char *folder = NULL;
+	struct loading l = {.table = export_table_new(&server_knfsd),
+		.error = error,
+		.free_form = strcmp(slash != NULL ? slash + 1 : path, "etab") != 0};
 	int n;
 
-	if (t == NULL)
-		return -ENOMEM;
-	n = load_file(path, free_form, t, error);
-	if (n >= 0 && free_form && asprintf(&folder, "%s.d", path) < 0)
-		n = -ENOMEM;
-	if (n >= 0 && free_form)
-		n = load_folder(folder, t, error);
-	return finish(t, n, ret);
+	error->text[0] = '\0';
+	n = l.table == NULL ? -ENOMEM : load_file(path, &l);
+	if (n >= 0 && l.free_form)
+		n = load_folder(path, &l);
+	if (l.table != NULL)
+		n = finish(l.table, n, ret);
+	if (n < 0 && error->text[0] == '\0')
+		(void)snprintf(error->text, sizeof(error->text), "%s: %s", path, strerror(-n));
+	return n;
 }

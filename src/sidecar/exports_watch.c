@@ -131,6 +131,10 @@ static void print_client(const struct export_client *c)
 		printf(" fsid=%u", c->fsid.number);
 	else if (c->fsid.kind == EXPORT_FSID_UUID)
 		printf(" fsid=%s", c->fsid.uuid);
+	if (c->crossmnt)
+		printf(" crossmnt");
+	if (c->mountpoint != NULL)
+		printf(" mountpoint%s%s", c->mountpoint[0] != '\0' ? "=" : "", c->mountpoint);
 	print_perms(&c->perms);
 	if (c->refusal.text != NULL)
 		printf("    no grants: %s\n", c->refusal.text);
