@@ -201,7 +201,6 @@ enum reason export_table_perms(const struct export_table *t, const struct export
 	*ret_client = NULL;
 	for (size_t i = 0; i < e->nclients && *ret_client == NULL; i++) {
 		const struct export_client *c = &e->clients[i];
-
 		enum peer_verdict verdict = peer_is(peer, c);
 
 		/* It might be this peer, on other terms than those that follow. */

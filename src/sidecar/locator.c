@@ -76,22 +76,26 @@ struct candidate {
 	char *path;         /* where its filesystem is mounted; to be freed */
 };
 
-static bool is_mount_point(const char *path)
+static bool identify(const char *path, struct filesystem_id *ret)
 {
 	_cleanup_close_ int fd = export_mount_open_directory(path, O_RDONLY);
+
+	return fd >= 0 && filesystem_id_read(fd, ret) >= 0;
+}
+
+static bool is_mount_point(const char *path)
+{
 	struct filesystem_id id;
 
-	return fd >= 0 && filesystem_id_read(fd, &id) >= 0 && id.mount_root;
+	return identify(path, &id) && id.mount_root;
 }
 
 static bool owns_at(const struct locator *l, const struct nfs_handle *h, const struct candidate *c,
 	const char *path)
 {
-	_cleanup_close_ int fd = export_mount_open_directory(path, O_RDONLY);
 	struct filesystem_id id;
 
-	return fd >= 0 && filesystem_id_read(fd, &id) >= 0 &&
-		l->table->server->owns(l->table, c->client, &id, h);
+	return identify(path, &id) && l->table->server->owns(l->table, c->client, &id, h);
 }
 
 static bool is_below(const char *path, const char *top)
