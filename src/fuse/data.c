@@ -19,6 +19,12 @@ struct read_request {
 	char *buf;   /* they are kept here; NULL while one reply was enough */
 };
 
+static void count_request(struct fs *fs, atomic_uint_fast64_t *kind, const struct fuse_file_info *fi)
+{
+	(*kind)++;
+	fs->counters.requests_astray += file_of(fi)->path == OPEN_PATH_PASSTHROUGH;
+}
+
 static void end_read(struct read_request *q)
 {
 	free(q->buf);
@@ -89,7 +95,7 @@ static void op_read(
 	struct read_request *q = calloc(1, sizeof(*q));
 	struct fs *fs = fuse_req_userdata(req);
 
-	fs->counters.requests_read++;
+	count_request(fs, &fs->counters.requests_read, fi);
 	if (!q) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
@@ -390,7 +396,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	struct write_request *q = calloc(1, sizeof(*q));
 	int r = -EBUSY;
 
-	fs->counters.requests_write++;
+	count_request(fs, &fs->counters.requests_write, fi);
 	/* Not as late as the server would: knfsd takes any failed WRITE for lost data of everybody's. */
 	if ((uint64_t)offset + size > fs->max_file_size) {
 		free(q);

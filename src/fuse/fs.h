@@ -20,8 +20,10 @@
 struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
 	atomic_uint_fast64_t opens_retired;     /* opens answered ESTALE for a fresh inode */
+	atomic_uint_fast64_t opens_shared;      /* remote ones, as the file was open so already */
 	atomic_uint_fast64_t requests_read;     /* FUSE READ requests that reached the daemon */
 	atomic_uint_fast64_t requests_write;
+	atomic_uint_fast64_t requests_astray;   /* of both, those of passthrough opens: the kernel serves these */
 	atomic_uint_fast64_t bytes_read, bytes_written; /* by these requests */
 	atomic_uint_fast64_t lookups_known;     /* answered without the server */
 	atomic_uint_fast64_t requests_xattr;    /* about extended attributes */

@@ -119,11 +119,13 @@ static void finish_open(struct open_request *o)
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
 	int path, useless, sent = 0;
+	bool shared;
 
 	o->file->inode = inode_ref(i);
 	o->file->errors_seen = write_log_errors(&i->writes);
 	{
 		LOCKED(&i->lock);
+		shared = o->wish.generation != 0 && open_mode_cached(&i->mode);
 		/* A WRITE that started since, or a REVOKE: this open cannot be the first local one. */
 		if (o->wish.generation != 0 &&
 			(o->wish.generation != probe_generation(fs->probe) ||
@@ -138,6 +140,7 @@ static void finish_open(struct open_request *o)
 			useless = open_mode_count(&i->mode, &o->wish, (enum open_path)path);
 			set_path(o, (enum open_path)path);
 			fs->counters.opens[path]++; /* before the opener can look */
+			fs->counters.opens_shared += shared;
 			sent = reply_open(o);
 			o->r.req = NULL;
 			if (sent == 0) {
@@ -145,6 +148,7 @@ static void finish_open(struct open_request *o)
 				list_append(&i->opened, &o->file->opened.node);
 			} else {
 				fs->counters.opens[path]--;
+				fs->counters.opens_shared -= shared;
 				(void)open_mode_uncount(&i->mode, (enum open_path)path);
 				if (o->file->write)
 					known_writer(i, -1);

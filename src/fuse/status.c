@@ -46,7 +46,7 @@ static json_t *opens_json(struct fs_counters *c)
 {
 	uint64_t direct = c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", /* */
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* */
 		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
 		"uring", (json_int_t)0, /* no open is served by that path in this version */
 		"remote",
@@ -54,6 +54,7 @@ static json_t *opens_json(struct fs_counters *c)
 			     c->opens[OPEN_PATH_PASSTHROUGH_DIRECT]), /* */
 		"direct", (json_int_t)direct, /* */
 		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
+		"shared", (json_int_t)c->opens_shared, /* */
 		"retired", (json_int_t)c->opens_retired);
 }
 
@@ -150,8 +151,9 @@ static char *status_text(struct fs *fs)
 			"over_io_uring", fs->over_io_uring, "libfuse_io_uring", LOCALIOFS_FUSE_IO_URING));
 	(void)json_object_set_new(root, "opens", opens_json(c));
 	(void)json_object_set_new(root, "requests",
-		json_pack("{s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
 			"write", (json_int_t)c->requests_write, /* */
+			"astray", (json_int_t)c->requests_astray, /* */
 			"xattr", (json_int_t)c->requests_xattr, /* */
 			"bytes_read", (json_int_t)c->bytes_read, /* */
 			"bytes_written", (json_int_t)c->bytes_written));
