@@ -350,7 +350,7 @@ static void write_taken(struct behind_writer *w, int error)
 static void write_through(struct write_request *q, const char *buf, const struct fuse_file_info *fi)
 {
 	struct inode *i = q->r.inode;
-	bool registered;
+	bool beside_local;
 
 	q->w = data_write_new(q->size);
 	if (!q->w) {
@@ -364,12 +364,12 @@ static void write_through(struct write_request *q, const char *buf, const struct
 	{
 		LOCKED(&i->lock);
 		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		registered = open_mode_registered(&i->mode) > 0;
+		beside_local = open_mode_written_locally(&i->mode);
 		write_log_started(&i->writes);
 	}
-	/* Beside local opens nothing may be kept for resending: it could overwrite newer data. */
+	/* Beside local writes nothing may be kept for resending: it could overwrite newer data. */
 	/* And the kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
-	q->w->call.args.io.stable = registered || (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(q->r.fs)
+	q->w->call.args.io.stable = beside_local || (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(q->r.fs)
 					    ? NFS_FILE_SYNC
 					    : NFS_UNSTABLE;
 	/* A page of a mapping has its place in the file, whatever the open's flags. */
@@ -464,6 +464,7 @@ static void sync_log_done(struct stable_wait *wait, int error)
 	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
 	struct inode *i = s->r.inode;
 	struct broker_commit body = {0};
+	bool map_written;
 	/* Whoever was killed has not learned of it. */
 	int lost = error == -EINTR ? 0 : write_log_check(&i->writes, &s->file->errors_seen);
 
@@ -477,6 +478,12 @@ static void sync_log_done(struct stable_wait *wait, int error)
 		LOCKED(&i->lock);
 		if (open_mode_registered(&i->mode) > 0)
 			body.backing_id = i->mode.backing_id;
+		map_written = i->mode.map_written;
+	}
+	if (body.backing_id == 0 && map_written && s->file->write) {
+		fs_invalidate_attributes(s->r.fs, i);
+		sync_by_rpc(s);
+		return;
 	}
 	if (body.backing_id == 0) {
 		request_end_error(&s->r, 0);

@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/open_mode.h"
 
+static bool is_registered(enum open_path path)
+{
+	return path == OPEN_PATH_PASSTHROUGH || path == OPEN_PATH_PASSTHROUGH_DIRECT;
+}
+
 unsigned open_mode_registered(const struct open_mode *m)
 {
 	return m->opens[OPEN_PATH_PASSTHROUGH] + m->opens[OPEN_PATH_PASSTHROUGH_DIRECT];
+}
+
+bool open_mode_written_locally(const struct open_mode *m)
+{
+	return open_mode_registered(m) > 0 || m->map_written;
+}
+
+bool open_mode_seen_locally(const struct open_mode *m)
+{
+	return open_mode_registered(m) > 0 || m->mapped;
 }
 
 unsigned open_mode_total(const struct open_mode *m)
@@ -38,7 +53,7 @@ int open_mode_choose(const struct open_mode *m, const struct open_wish *w)
 	}
 	if (!open_mode_cached(m) && (own_id_serves(m, w) || granted_id_serves(w)))
 		return OPEN_PATH_PASSTHROUGH;
-	if (!w->append)
+	if (!w->append && !m->map_written)
 		return OPEN_PATH_CACHED;
 	return w->read ? OPEN_PATH_DIRECT_MAPPABLE : OPEN_PATH_DIRECT;
 }
@@ -55,6 +70,10 @@ int open_mode_count(struct open_mode *m, const struct open_wish *w, enum open_pa
 		m->generation = w->generation;
 	}
 	m->opens[path]++;
+	if (is_registered(path) && w->read) {
+		m->mapped = true;
+		m->map_written = m->map_written || w->write;
+	}
 	return useless;
 }
 

@@ -13,6 +13,11 @@
  * And a direct open that is mapped makes its inode cached until it is released (fs/fuse/file.c
  * fuse_file_mmap). The daemon does not see mappings, so one that could be is taken for one that is.
  *
+ * A mapping of a passthrough open is one of the backing file (fs/fuse/passthrough.c fuse_passthrough_mmap)
+ * and outlives the open unseen, as long as it likes. What is written through it changes the file's times
+ * only when a page was clean, so no attributes tell that cached pages are old: once there may be one, opens
+ * without passthrough are direct. And a mapping that reads does not see what is only gathered for the server.
+ *
  * struct open_mode counts what was answered and owns the inode's backing id. It is a plain value:
  * the inode's lock guards it, and covers choosing, counting and replying as one step, so that the
  * opens the kernel knows are always a subset of the ones counted here.
@@ -35,6 +40,8 @@ struct open_mode {
 	int backing_id;      /* 0: none */
 	bool writable;       /* the id may be opened for writing */
 	bool root;           /* what is written through it is written as the server's root: reserved blocks, too */
+	bool mapped;         /* there may be a mapping of the backing file, for ever */
+	bool map_written;    /* and it may be written through */
 	uint64_t generation; /* of the session that registered it; another one's id serves no new
 				passthrough open */
 };
@@ -72,6 +79,12 @@ bool open_mode_uncount(struct open_mode *m, enum open_path path);
 
 /* Passthrough opens of either kind: while there are any, the id must not be closed. */
 unsigned open_mode_registered(const struct open_mode *m);
+
+/* Whether the kernel may write to the backing file, unseen. */
+bool open_mode_written_locally(const struct open_mode *m);
+
+/* Whether somebody may look at the backing file, unseen. */
+bool open_mode_seen_locally(const struct open_mode *m);
 
 /* Opens beside which no new one can be passthrough. */
 bool open_mode_cached(const struct open_mode *m);

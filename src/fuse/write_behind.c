@@ -327,7 +327,7 @@ int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred
 	{
 		LOCKED(&i->lock);
 		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		if (open_mode_registered(&i->mode) > 0 || overlaps(&b->sent, offset, offset + size) ||
+		if (open_mode_seen_locally(&i->mode) || overlaps(&b->sent, offset, offset + size) ||
 			overlaps(&b->full, offset, offset + size))
 			return -EBUSY;
 		g = room_for(b, cred, offset, size);

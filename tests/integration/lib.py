@@ -11,6 +11,7 @@ import concurrent.futures
 import ctypes
 import fcntl
 import json
+import mmap
 import os
 import shutil
 import socket
@@ -29,6 +30,7 @@ SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"
 FS = os.environ.get("LOCALIOFS_FS") or "ext4"
 failures = 0
 libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
 
 
 def in_testenv(*options):
@@ -258,6 +260,38 @@ def sidecar_held():
 def sidecar_loads():
     """How often it has read its exports."""
     return Path("/run/testenv/sidecar.log").read_text().count(" exports of ")
+
+
+class Mapping:
+    """A shared mapping without a descriptor (mmap.mmap keeps a duplicate), and OSError where others get SIGBUS."""
+
+    def __init__(self, fd, length, prot=mmap.PROT_READ | mmap.PROT_WRITE):
+        self.length = length
+        self.at = libc.mmap(None, ctypes.c_size_t(length), prot, mmap.MAP_SHARED, fd, ctypes.c_long(0))
+        if self.at == ctypes.c_void_p(-1).value:
+            raise OSError(ctypes.get_errno(), "mmap")
+
+    def _move(self, call, fd, length, at):
+        moved = call(fd, ctypes.c_void_p(self.at + at), ctypes.c_size_t(length), ctypes.c_long(0))
+        if moved != length:
+            raise OSError(ctypes.get_errno(), "mapped access")
+
+    def read(self, length, at=0):
+        with open(os.memfd_create("read"), "r+b", buffering=0) as f:
+            self._move(libc.pwrite, f.fileno(), length, at)
+            return f.read(length)
+
+    def write(self, data, at=0):
+        with open(os.memfd_create("written"), "r+b", buffering=0) as f:
+            f.write(data)
+            self._move(libc.pread, f.fileno(), len(data), at)
+
+    def flush(self):
+        if libc.msync(ctypes.c_void_p(self.at), ctypes.c_size_t(self.length), 4) < 0:  # MS_SYNC
+            raise OSError(ctypes.get_errno(), "msync")
+
+    def close(self):
+        libc.munmap(ctypes.c_void_p(self.at), ctypes.c_size_t(self.length))
 
 
 def become(uid, gid, groups=()):

@@ -9,7 +9,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 
-from lib import User, wait_for
+from lib import Mapping, User, wait_for
 
 UIDS = (0, 1001, 1002, 1003, 65534)
 GIDS = (0, 2001, 2002, 2003, 65534)
@@ -208,11 +208,14 @@ class Run:
         fd = self.slot(argument)
         if os.fstat(fd).st_size == 0:
             return "empty"
-        with mmap.mmap(fd, 1, mmap.MAP_SHARED, mmap.PROT_READ | (mmap.PROT_WRITE if how == "write" else 0)) as m:
+        m = Mapping(fd, 1, mmap.PROT_READ | (mmap.PROT_WRITE if how == "write" else 0))
+        try:
             if how == "write":
-                m[0] = 0x21
+                m.write(b"!")
                 m.flush()
-            return m[0]
+            return m.read(1)
+        finally:
+            m.close()
 
     def ftruncate(self, argument):
         return os.ftruncate(self.slot(argument), argument[1])

@@ -183,6 +183,31 @@ static void an_idle_id_serves_the_next_open_of_its_session_only(void **state)
 	assert_int_equal(open_mode_choose(&m, &local_write), OPEN_PATH_CACHED);
 }
 
+/* Whoever was there in between may have left a mapping, which nobody sees. */
+static void after_a_local_open_that_may_be_mapped_for_writing_nothing_is_cached(void **state)
+{
+	const struct open_wish rw = {.generation = SESSION, .granted_id = 5, .granted_writable = true, .read = true, .write = true};
+	const struct open_wish read = {.generation = SESSION, .granted_id = 5, .read = true}, far_read = {.read = true};
+	struct open_mode m = {0};
+
+	assert_int_equal(open_as(&m, &granted_write, NULL), OPEN_PATH_PASSTHROUGH); /* O_WRONLY maps nothing */
+	(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
+	assert_false(open_mode_written_locally(&m));
+	assert_false(open_mode_seen_locally(&m));
+	assert_int_equal(open_as(&m, &read, NULL), OPEN_PATH_PASSTHROUGH);
+	assert_true(open_mode_written_locally(&m));
+	(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
+	assert_false(open_mode_written_locally(&m));
+	assert_true(open_mode_seen_locally(&m));
+	assert_int_equal(open_mode_choose(&m, &far_read), OPEN_PATH_CACHED);
+	assert_int_equal(open_as(&m, &rw, NULL), OPEN_PATH_PASSTHROUGH);
+	(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
+	assert_true(open_mode_written_locally(&m));
+	assert_int_equal(open_mode_choose(&m, &far_read), OPEN_PATH_DIRECT_MAPPABLE);
+	assert_int_equal(open_mode_choose(&m, &remote_write), OPEN_PATH_DIRECT);
+	assert_int_equal(open_mode_choose(&m, &rw), OPEN_PATH_PASSTHROUGH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +220,7 @@ int main(void)
 		cmocka_unit_test(passthrough_opens_outlive_their_session),
 		cmocka_unit_test(a_writer_beside_a_read_only_id_gets_a_fresh_inode),
 		cmocka_unit_test(an_idle_id_serves_the_next_open_of_its_session_only),
+		cmocka_unit_test(after_a_local_open_that_may_be_mapped_for_writing_nothing_is_cached),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
