@@ -5,28 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_octal(char c)
-{
-	return c >= '0' && c <= '7';
-}
-
-/* The kernel writes \ooo for white space, backslash and #. */
-static char *unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *p = text; *p;) {
-		if (p[0] == '\\' && is_octal(p[1]) && is_octal(p[2]) && is_octal(p[3])) {
-			*to++ = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
-			p += 4;
-		} else {
-			*to++ = *p++;
-		}
-	}
-	*to = '\0';
-	return text;
-}
-
 static char *next_word(char **line)
 {
 	char *word = strsep(line, " ");
@@ -47,12 +25,12 @@ static int parse_line(char *line, struct mountinfo *ret)
 	(void)next_word(&rest);
 	ret->device = next_word(&rest);
 	(void)next_word(&rest);
-	ret->target = unescape(next_word(&rest));
+	ret->target = unescape_octal(next_word(&rest));
 	do
 		word = next_word(&rest);
 	while (rest && strcmp(word, "-") != 0);
-	ret->type = unescape(next_word(&rest));
-	ret->source = unescape(next_word(&rest));
+	ret->type = unescape_octal(next_word(&rest));
+	ret->source = unescape_octal(next_word(&rest));
 	ret->super_options = next_word(&rest);
 	return ret->super_options[0] ? 0 : -EINVAL;
 }

@@ -107,3 +107,24 @@ const char *reason_text(unsigned reason)
 		return "a reason that this version does not know";
 	}
 }
+
+static bool is_octal(char c)
+{
+	return c >= '0' && c <= '7';
+}
+
+char *unescape_octal(char *text)
+{
+	char *to = text;
+
+	for (const char *p = text; *p;) {
+		if (p[0] == '\\' && is_octal(p[1]) && is_octal(p[2]) && is_octal(p[3])) {
+			*to++ = (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0'));
+			p += 4;
+		} else {
+			*to++ = *p++;
+		}
+	}
+	*to = '\0';
+	return text;
+}

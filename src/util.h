@@ -140,5 +140,8 @@ ssize_t read_small_file(const char *path, char *buf, size_t size);
 /* Writes all of it; 0 or a negative errno. */
 int write_all(int fd, const void *buf, size_t len);
 
+/* Takes \ooo out, which the kernel writes for white space, backslash and #. In place; returns text. */
+char *unescape_octal(char *text);
+
 /* Parses a whole decimal number in [min, max]; -EINVAL or -ERANGE, *ret untouched on failure. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);

@@ -10,6 +10,7 @@
 
 #include "sidecar/access_knfsd.h"
 #include "sidecar/etab.h"
+#include "sidecar/exports_knfsd.h"
 #include "sidecar/groups_knfsd.h"
 #include "sidecar/handle_knfsd.h"
 #include "sidecar/names_knfsd.h"
@@ -67,6 +68,39 @@ static int managed_groups(struct broker_cred *cred)
 		seen = true;
 	asked_ms = now_ms();
 	return seen ? found : -ENODATA;
+}
+
+/* Opens what the kernel has cached; *ret_domain is what it calls the peer, to be freed. NULL when it has nothing. */
+static FILE *open_cache(const char *path, const struct ip_address *peer, char **ret_domain)
+{
+	FILE *f = fopen("/proc/net/rpc/auth.unix.ip/content", "re");
+	int r = f != NULL ? names_knfsd_domain(f, peer, ret_domain) : 0;
+
+	if (f != NULL)
+		(void)fclose(f);
+	return r > 0 ? fopen(path, "re") : NULL;
+}
+
+static int terms(const struct ip_address *peer, const char *path, struct export_perms *perms)
+{
+	_cleanup_free_ char *domain = NULL;
+	FILE *f = open_cache("/proc/net/rpc/nfsd.export/content", peer, &domain);
+	int r = f != NULL ? exports_knfsd_terms(f, path, domain, perms) : 0;
+
+	if (f != NULL)
+		(void)fclose(f);
+	return r;
+}
+
+static int path_of(const struct ip_address *peer, const struct nfs_handle *h, char **ret)
+{
+	_cleanup_free_ char *domain = NULL;
+	FILE *f = open_cache("/proc/net/rpc/nfsd.fh/content", peer, &domain);
+	int r = f != NULL ? exports_knfsd_path(f, h, domain, ret) : 0;
+
+	if (f != NULL)
+		(void)fclose(f);
+	return r;
 }
 
 /* ---- whose handle it is: match_fsid() of nfs-utils' support/export/cache.c ---- */
@@ -201,6 +235,8 @@ const struct server_kind server_knfsd = {
 	.names = names,
 	.owns = owns,
 	.know_names = names_knfsd,
+	.terms = terms,
+	.path = path_of,
 	.squash = squash_knfsd,
 	.access = access_knfsd,
 	.may_read = kernel_decides,

@@ -9,6 +9,7 @@
 
 #define FIRST_FREE_PORT  1024 /* below: reserved for root, `secure` */
 #define CONNECTED_FOR_MS 1000
+#define SAID_FOR_MS      1000
 
 int locator_init(struct locator *l, struct export_table *table)
 {
@@ -47,18 +48,38 @@ void locator_drop_mounts(struct locator *l)
 		drop_slot(l, l->nslots - 1);
 }
 
+/* Whether a peer with these terms may ask anything. */
+static enum reason judge(const struct locator *l, const struct export_perms *p)
+{
+	if (!p->read || !p->sec_sys || !p->nfs3 || !p->tcp ||
+		(p->privileged_port && l->peer.port >= FIRST_FREE_PORT))
+		return REASON_CLIENT_DENIED;
+	return p->manage_gids ? REASON_EXPORT_OPTIONS : REASON_NONE;
+}
+
 /* What the peer may ask of the export, and the reason when it may nothing. */
 static enum reason authorise(const struct locator *l, const struct export_entry *e,
 	struct export_perms *ret, const struct export_client **ret_client)
 {
 	enum reason reason = export_table_perms(l->table, e, &l->peer, ret, ret_client);
 
-	if (reason != REASON_NONE)
-		return reason;
-	if (!ret->read || !ret->sec_sys || !ret->nfs3 || !ret->tcp ||
-		(ret->privileged_port && l->peer.port >= FIRST_FREE_PORT))
-		return REASON_CLIENT_DENIED;
-	return ret->manage_gids ? REASON_EXPORT_OPTIONS : REASON_NONE;
+	return reason != REASON_NONE ? reason : judge(l, ret);
+}
+
+/* Whether the running server goes by other terms than the table: then these are *perms. */
+static enum reason follow_server(const struct locator *l, struct locator_slot *slot, struct export_perms *perms)
+{
+	uint64_t now = now_ms();
+
+	if (slot->asked_ms == 0 || now - slot->asked_ms >= SAID_FOR_MS) {
+		slot->asked_ms = now;
+		slot->said = *perms;
+		slot->says = l->table->server->terms(&l->peer.address, slot->path, &slot->said) > 0;
+	}
+	if (!slot->says)
+		return REASON_NONE;
+	*perms = slot->said;
+	return judge(l, perms);
 }
 
 static bool same_fsid(const struct nfs_handle *a, const struct nfs_handle *b)
@@ -74,6 +95,7 @@ struct candidate {
 	struct export_perms perms;
 	enum reason reason; /* why the peer may nothing there */
 	char *path;         /* where its filesystem is mounted; to be freed */
+	bool said;          /* the server itself says that it is there */
 };
 
 static bool identify(const char *path, struct filesystem_id *ret)
@@ -169,13 +191,13 @@ static bool is_subexport(const struct candidate *a, const struct candidate *b)
 /* Uses c up. */
 static void choose(struct candidate *best, struct candidate *c)
 {
-	if (best->entry == NULL || is_subexport(c, best)) {
+	if (best->entry == NULL || c->said || (!best->said && is_subexport(c, best))) {
 		free(best->path);
 		*best = *c;
 		return;
 	}
 	/* Which of two the server takes depends on its past. */
-	if (!is_subexport(best, c) && !same_terms(best, c))
+	if (!best->said && !is_subexport(best, c) && !same_terms(best, c))
 		best->reason = REASON_EXPORT_OPTIONS;
 	free(c->path);
 }
@@ -184,8 +206,11 @@ static void choose(struct candidate *best, struct candidate *c)
 static enum reason search(const struct locator *l, const struct nfs_handle *h, struct candidate *ret)
 {
 	enum reason reason = REASON_NOT_EXPORTED;
+	_cleanup_free_ char *said = NULL;
 
 	*ret = (struct candidate){.entry = NULL};
+	if (l->table->server->path(&l->peer.address, h, &said) < 0)
+		return REASON_LIMIT;
 	for (size_t i = 0; i < l->table->nentries; i++) {
 		struct candidate c = {.entry = &l->table->entries[i]};
 		int r;
@@ -203,6 +228,7 @@ static enum reason search(const struct locator *l, const struct nfs_handle *h, s
 			reason = c.reason; /* it is not exported to this peer */
 			free(c.path);
 		} else {
+			c.said = said != NULL && strcmp(c.path, said) == 0;
 			choose(ret, &c);
 		}
 	}
@@ -252,6 +278,7 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 			drop_slot(l, (unsigned)(slot - l->slots)); /* the next request looks for what is there now */
 			return REASON_WRONG_EXPORT;
 		}
+		reason = follow_server(l, slot, &ret->perms);
 	} else {
 		struct candidate found;
 
@@ -270,9 +297,13 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		slot->handle = ret->handle;
 		slot->entry = found.entry;
 		slot->path = found.path;
-		ret->perms = found.perms;
+		slot->asked_ms = 0;
 		l->nslots++;
+		ret->perms = found.perms;
+		reason = follow_server(l, slot, &ret->perms);
 	}
+	if (reason != REASON_NONE)
+		return reason;
 	l->used[slot->entry - l->table->entries] = true;
 	ret->entry = slot->entry;
 	ret->mount = slot->mount;

@@ -29,6 +29,10 @@ struct locator_slot {
 	const struct export_entry *entry;
 	char *path; /* the entry's, or with crossmnt a mount below */
 	struct export_mount *mount;
+	/* What the running server had for the path, and when it was asked; at most a second old. */
+	struct export_perms said;
+	bool says;
+	uint64_t asked_ms; /* 0: never */
 };
 
 struct locator {

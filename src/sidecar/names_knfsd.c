@@ -26,8 +26,6 @@ int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret)
 		if (domain == NULL || strcmp(class, "nfsd") != 0 ||
 			ip_address_parse(address, &a, &prefix) < 0 || !ip_address_equal(&a, peer))
 			continue;
-		if (domain[0] == '$')
-			break;
 		*ret = strdup(strcmp(domain, "-no-domain-") == 0 ? "" : domain);
 		found = *ret != NULL ? 1 : -ENOMEM;
 	}
@@ -54,6 +52,8 @@ static bool ask_kernel(const struct export_table *t, const struct ip_address *pe
 	char *domain = NULL;
 	int r = f != NULL ? names_knfsd_domain(f, peer, &domain) : 0;
 
+	if (r > 0 && domain[0] == '$')
+		r = 0;
 	for (size_t i = 0; i < t->nnames && r > 0; i++)
 		ret_verdicts[i] = is_member(domain, t->names[i]->name) ? PEER_MEANT : PEER_OTHER;
 	free(domain);

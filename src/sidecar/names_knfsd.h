@@ -11,8 +11,8 @@
 
 /*
  * From the kernel's auth.unix.ip cache: the entries that mountd found to mean the address, separated by
- * commas; to be freed. 1; 0 when the kernel does not know now, or does not keep it by name (mountd's
- * use_ipaddr, with many names); -ENOMEM.
+ * commas, or a '$' and the address when it keeps them to itself (mountd's use_ipaddr, with many names); to
+ * be freed. 1; 0 when the kernel does not know now; -ENOMEM.
  */
 int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret);
 

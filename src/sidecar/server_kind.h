@@ -57,6 +57,14 @@ struct server_kind {
 	void (*know_names)(const struct export_table *t, const struct ip_address *peer,
 		uint8_t *ret_verdicts);
 
+	/*
+	 * What the running server goes by, where it can be seen: 1 with those of *perms replaced that it has for
+	 * the export's path and this peer, 0 when nobody can tell but the configuration.
+	 */
+	int (*terms)(const struct ip_address *peer, const char *path, struct export_perms *perms);
+	/* The same for where the handle's files are: 1 with the path, to be freed; 0; -ENOMEM. */
+	int (*path)(const struct ip_address *peer, const struct nfs_handle *h, char **ret);
+
 	/* The credential that the server acts with. -EINVAL: it refuses the call. Pure. */
 	int (*squash)(const struct export_perms *perms, const struct broker_cred *wire,
 		struct broker_cred *ret);

@@ -44,7 +44,7 @@ static void the_kernel_tells_what_mountd_found(void **state)
 		{"192.0.2.1", "*,@group,host.example", 1},
 		{"192.0.2.2", "(none)", 0}, /* not valid any more */
 		{"192.0.2.3", "", 1},
-		{"192.0.2.4", "(none)", 0}, /* mountd keeps the names to itself */
+		{"192.0.2.4", "$192.0.2.4", 1}, /* mountd keeps the names to itself */
 		{"192.0.2.5", "(none)", 0},
 		{"2001:db8::1", "*.example", 1},
 		{"192.0.2.6", "(none)", 0},
