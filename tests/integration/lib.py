@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TEST_UID = 12345  # the ordinary user that tools/testenv's /etc/passwd has a name for
 LONG = os.environ.get("LOCALIOFS_LONG") == "1"
-os.environ.setdefault("LOCALIOFS_SEED", str(int.from_bytes(os.urandom(3), "big")))
+os.environ["LOCALIOFS_SEED"] = os.environ.get("LOCALIOFS_SEED") or str(int.from_bytes(os.urandom(3), "big"))
 SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"
 FS = os.environ.get("LOCALIOFS_FS") or "ext4"
 failures = 0
