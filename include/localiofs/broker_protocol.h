@@ -112,6 +112,7 @@ struct broker_hello_reply {
 
 enum broker_open_flags {
 	BROKER_OPEN_WANT_ID = 1, /* register a backing id when the rules allow one */
+	BROKER_OPEN_ATTR = 2,    /* nothing but the attributes, which anybody may have: GETATTR */
 };
 
 /* ACCESS bits are RFC 1813 3.3.4's: READ 1, LOOKUP 2, MODIFY 4, EXTEND 8, DELETE 16, EXECUTE 32. */

@@ -20,6 +20,7 @@ struct setattr_request {
 struct getattr_request {
 	struct request r;
 	struct behind_wait wait;
+	struct broker_call broker;
 };
 
 static struct request *from_call(struct nfs_call *call)
@@ -52,14 +53,50 @@ static void attr_done(struct nfs_call *call)
 	request_end(r);
 }
 
+/* What the sidecar cannot tell, the server does. */
+static void local_attr_done(struct broker_call *call, int error, const void *body)
+{
+	struct request *r = &CONTAINER_OF(call, struct getattr_request, broker)->r;
+	const struct broker_open_reply *reply = body;
+
+	if (error < 0 || reply->error < 0 || reply->attr.fileid != r->inode->fileid) {
+		request_send(r, NFS_GETATTR, attr_done);
+		return;
+	}
+	r->call.error = 0;
+	r->call.has_attr = true;
+	request_attr_of_broker(r, &reply->attr, &r->call.attr);
+	attr_done(&r->call);
+}
+
+/* Whether the kernel reads and writes the backing file: what the server says of it may be old. */
+static bool is_served_locally(const struct fs *fs, struct inode *i)
+{
+	uint64_t generation = fs->probe ? probe_generation(fs->probe) : 0;
+
+	LOCKED(&i->lock);
+	return generation != 0 && i->mode.backing_id > 0 && i->mode.generation == generation;
+}
+
 static void getattr_settled(struct behind_wait *w, int error)
 {
-	struct request *r = &CONTAINER_OF(w, struct getattr_request, wait)->r;
+	struct getattr_request *g = CONTAINER_OF(w, struct getattr_request, wait);
+	struct request *r = &g->r;
+	struct broker_open body = {.flags = BROKER_OPEN_ATTR};
 
-	if (error < 0)
+	if (error < 0) {
 		request_end_error(r, error);
-	else
+		return;
+	}
+	if (!is_served_locally(r->fs, r->inode)) {
 		request_send(r, NFS_GETATTR, attr_done);
+		return;
+	}
+	body.fh.length = r->inode->fh.len;
+	memcpy(body.fh.data, r->inode->fh.data, r->inode->fh.len);
+	r->asked = attr_clock();
+	g->broker.done = local_attr_done;
+	probe_send(r->fs->probe, &g->broker, BROKER_OPEN, &body, sizeof(body));
 }
 
 /* What was written before is in the answer: size and times. */

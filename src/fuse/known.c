@@ -94,6 +94,14 @@ static void end_epoch(struct inode *i)
 	i->known.walks = 0;
 }
 
+/* With the lock. */
+static bool same_rights(const struct inode *i, const struct nfs_attr *attr)
+{
+	const struct nfs_attr *known = &i->attrs.attr;
+
+	return i->attrs.known && known->mode == attr->mode && known->uid == attr->uid && known->gid == attr->gid;
+}
+
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
 {
 	unsigned seconds;
@@ -101,11 +109,13 @@ unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr 
 	LOCKED(&i->lock);
 	if (!attr_memory_is_version(&i->attrs, attr))
 		end_epoch(i);
+	if (!same_rights(i, attr))
+		i->known.openers++;
 	seconds = take_attributes(fs, i, attr, asked);
 	if (!all_may_search(i))
 		forget_names(fs, i);
 	if (!is_outdated(i, asked))
-		return seconds;
+		return asked < i->known.expired ? 0 : seconds;
 	attr_memory_doubt(&i->attrs);
 	return 0;
 }
@@ -258,6 +268,56 @@ void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred,
 	cache_put(fs->rights, &k, size, &allowed, sizeof(allowed));
 }
 
+struct told {
+	struct opener opener;
+	uint64_t asked;
+	uint64_t until_ms;
+};
+
+void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked)
+{
+	struct told told;
+	struct key k;
+	size_t size;
+
+	LOCKED(&i->lock);
+	if (is_outdated(i, asked))
+		return;
+	memset(&told, 0, sizeof(told)); /* what lies between the members is kept, too */
+	told.opener = *o;
+	told.asked = asked;
+	told.until_ms = now_ms() + limits_of(fs->options, i).min * UINT64_C(1000);
+	size = rights_key(&k, i, i->known.openers, cred);
+	cache_put(fs->rights, &k, size, &told, sizeof(told));
+}
+
+bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct opener *ret)
+{
+	struct told told;
+	struct key k;
+	size_t size;
+
+	LOCKED(&i->lock);
+	size = rights_key(&k, i, i->known.openers, cred);
+	if (i->known.changing > 0 || !cache_get(fs->rights, &k, size, &told, sizeof(told)) ||
+		told.asked < fs->went_stale || told.until_ms <= now_ms())
+		return false;
+	*ret = told.opener;
+	return true;
+}
+
+void known_attributes_expire(struct inode *i)
+{
+	LOCKED(&i->lock);
+	i->known.expired = attr_clock_tick();
+}
+
+void known_openers_change(struct inode *i)
+{
+	LOCKED(&i->lock);
+	i->known.openers++;
+}
+
 /* The epoch of a directory whose attributes may be believed. */
 static bool current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret)
 {
@@ -321,6 +381,7 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	struct nfs_fh fh;
 	struct inode *i;
 	uint64_t epoch;
+	bool known;
 
 	if (fs->options->lookupcache == LOOKUP_CACHE_NONE || !walk(fs, dir, &epoch) ||
 		!has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP) ||
@@ -335,8 +396,11 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 		LOCKED(&i->lock);
 		*ret_seconds = believable(fs, i);
 		*ret_attr = i->attrs.attr;
+		known = *ret_seconds > 0;
+		if (i->known.asked < i->known.expired)
+			*ret_seconds = 0;
 	}
-	if (*ret_seconds <= 0) {
+	if (!known) {
 		(void)inode_unref(fs->inodes, i);
 		return -EAGAIN;
 	}

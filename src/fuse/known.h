@@ -20,6 +20,9 @@
  * told) before whoever changed it, or learned of it, is answered. Only then: with their names all files
  * lose their pages, and what is mounted below is detached.
  *
+ * Who may open a file is remembered apart from its attributes, which each write changes: for acregmin, and
+ * until this mount changes its mode, owner or ACL, or hears that somebody did.
+ *
  * struct known is under the inode's lock, which the functions take.
  */
 #pragma once
@@ -30,7 +33,7 @@
 #include "fuse/attr_memory.h"
 
 #define KNOWN_NAMES  131072
-#define KNOWN_RIGHTS 4096
+#define KNOWN_RIGHTS 65536
 #define KNOWN_WALKS  32 /* names looked for in a directory until it is worth asking for its ACL */
 
 struct fs;
@@ -43,6 +46,8 @@ struct known {
 	uint64_t doubted;  /* attr_clock() when what was known was so no more */
 	uint64_t asked;    /* attr_clock() when the attributes that are kept were asked for */
 	uint64_t epoch;    /* of a directory */
+	uint64_t expired;  /* attr_clock(): what was asked for earlier may be told, and not believed */
+	uint64_t openers;  /* of a file: goes on when who may open it may have changed */
 	bool no_acl;       /* in this epoch */
 	bool asks_acl;     /* somebody should ask: known_asks_acl() */
 	unsigned walks;    /* in this epoch: names looked for */
@@ -113,6 +118,25 @@ void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred,
 
 /* Whether the credential is known to have all these rights. */
 bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t bits);
+
+/* What the sidecar said to an open: the server would grant this credential so much. */
+struct opener {
+	uint32_t access;  /* ACCESS bits */
+	bool root;        /* it is the server's root */
+	uint64_t session; /* probe_generation() */
+};
+
+/* The credential was told so, asked at that time. */
+void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked);
+
+/* Whether it is known still; *ret is what it was told. */
+bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct opener *ret);
+
+/* What is known of its size and times may be old, though its name and who it belongs to are not. */
+void known_attributes_expire(struct inode *i);
+
+/* Who may open the file is about to change. */
+void known_openers_change(struct inode *i);
 
 /*
  * The file of that name as lookupcache= allows it: 0, its inode with a reference, its attributes and

@@ -131,6 +131,13 @@ static bool call_changes(const struct request *r)
 	}
 }
 
+static bool changes_openers(const struct nfs_call *call)
+{
+	const struct nfs_sattr *a = &call->args.sattr;
+
+	return call->proc == NFS_SETACL || (call->proc == NFS_SETATTR && (a->set_mode || a->set_uid || a->set_gid));
+}
+
 static bool two_inodes(const struct request *r)
 {
 	return r->inode2 && r->inode2 != r->inode;
@@ -282,6 +289,8 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 	r->asked = attr_clock();
 	r->changes = call_changes(r);
 	if (r->changes) {
+		if (changes_openers(&r->call))
+			known_openers_change(r->inode);
 		known_change_begin(r->inode);
 		if (two_inodes(r))
 			known_change_begin(r->inode2);
@@ -386,6 +395,23 @@ void request_find_entry(struct request *r, void (*then)(struct request *r))
 {
 	r->then = then;
 	entry_step(r);
+}
+
+void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret)
+{
+	*ret = (struct nfs_attr){.mode = attr->mode,
+		.nlink = attr->nlink,
+		.uid = attr->uid,
+		.gid = attr->gid,
+		.size = attr->size,
+		.used = attr->used,
+		.fsid = r->fs->fsid,
+		.fileid = attr->fileid,
+		.rdev_major = attr->rdev_major,
+		.rdev_minor = attr->rdev_minor,
+		.atime = {attr->atime_sec, attr->atime_nsec},
+		.mtime = {attr->mtime_sec, attr->mtime_nsec},
+		.ctime = {attr->ctime_sec, attr->ctime_nsec}};
 }
 
 static void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)

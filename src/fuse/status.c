@@ -46,7 +46,7 @@ static json_t *opens_json(struct fs_counters *c)
 {
 	uint64_t direct = c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* */
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* */
 		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
 		"uring", (json_int_t)0, /* no open is served by that path in this version */
 		"remote",
@@ -54,6 +54,7 @@ static json_t *opens_json(struct fs_counters *c)
 			     c->opens[OPEN_PATH_PASSTHROUGH_DIRECT]), /* */
 		"direct", (json_int_t)direct, /* */
 		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
+		"hot", (json_int_t)c->opens_hot, /* */
 		"shared", (json_int_t)c->opens_shared, /* */
 		"retired", (json_int_t)c->opens_retired);
 }

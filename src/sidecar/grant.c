@@ -104,6 +104,8 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		fail(reply, r, REASON_BAD_HANDLE);
 		return;
 	}
+	if ((request->flags & BROKER_OPEN_ATTR) != 0)
+		return;
 	if (g->server->managed_groups(&wire) == 0) {
 		fail(reply, -EACCES, REASON_EXPORT_OPTIONS);
 		return;
