@@ -59,6 +59,12 @@ enum write_when {
 	WRITE_WAIT,  /* the writer waits for the server's answer */
 };
 
+/* When what was written to a local file is made stable, besides fsync(2). */
+enum commit_when {
+	COMMIT_CLOSE, /* NFS's promise */
+	COMMIT_FSYNC, /* a local filesystem's: not before */
+};
+
 #define RETRY_UNSET (~0U)
 
 struct mount_options {
@@ -81,6 +87,7 @@ struct mount_options {
 	unsigned local_lock;      /* enum local_lock */
 	unsigned readdirplus;     /* enum readdirplus */
 	unsigned write;           /* enum write_when */
+	unsigned commit;          /* enum commit_when */
 	unsigned timeout;         /* seconds that mounting may take in the foreground; 0: as retry says */
 	unsigned retry;           /* minutes, or RETRY_UNSET */
 	bool bg;

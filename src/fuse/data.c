@@ -427,6 +427,7 @@ struct sync_request {
 	struct broker_call broker;
 	struct stable_wait wait;
 	struct file *file;
+	bool closes; /* FLUSH */
 };
 
 static void sync_rpc_done(struct nfs_call *call)
@@ -491,6 +492,10 @@ static void sync_log_done(struct stable_wait *wait, int error)
 	}
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
 	fs_invalidate_attributes(s->r.fs, i);
+	if (s->closes && s->r.fs->options->commit == COMMIT_FSYNC) {
+		request_end_error(&s->r, 0);
+		return;
+	}
 	s->broker.done = broker_committed;
 	probe_send(s->r.fs->probe, &s->broker, BROKER_COMMIT, &body, sizeof(body));
 }
@@ -505,6 +510,7 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool clo
 	}
 	request_init_open(&s->r, req, ino, &f->cred);
 	s->r.unannounced = closes;
+	s->closes = closes;
 	s->file = f;
 	s->wait.done = sync_log_done;
 	s->wait.patience = request_patience(&s->r);
