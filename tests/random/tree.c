@@ -214,6 +214,14 @@ static void compare_root(struct walk *k, struct pool *p, struct op *op)
 	}
 }
 
+/* Which file it is about: this operation is not among those that are reported. */
+static void take_verdict(struct walk *k, const struct step *s, const struct op *op)
+{
+	*k->v = s->verdict;
+	if (s->verdict.differs)
+		(void)printf("while trees were compared, of %s:\n", op->path);
+}
+
 static void through_the_mount(struct walk *k, struct pool *p, struct op *op)
 {
 	static struct step s;
@@ -230,7 +238,7 @@ static void through_the_mount(struct walk *k, struct pool *p, struct op *op)
 		op->kind = OP_STAT;
 		op->flags = AT_SYMLINK_NOFOLLOW;
 		step_run(k->w, p, op, &s);
-		*k->v = s.verdict;
+		take_verdict(k, &s, op);
 		if (!k->v->differs && !s.skipped)
 			compare_to_server(k, op);
 		op->flags = 0;
@@ -238,7 +246,7 @@ static void through_the_mount(struct walk *k, struct pool *p, struct op *op)
 		if (op->kind == OP_STAT || k->v->differs)
 			continue;
 		step_run(k->w, p, op, &s);
-		*k->v = s.verdict;
+		take_verdict(k, &s, op);
 	}
 }
 
