@@ -358,6 +358,8 @@ static void compare_times(struct world *w, struct object *o, const struct statx 
 	bool same_ctime = same_time(o->ctime[MOUNT], m->stx_ctime);
 	bool unseen = (o->loose_why == DIFFERENCE_SILLY_TIMES && same_ctime) ||
 		      (o->loose_why == DIFFERENCE_MAP_TIMES && (same_ctime || same_time(o->mtime[MOUNT], m->stx_mtime)));
+	/* Of several such writes the kernel may have seen some. */
+	bool map_unseen = o->map_written && now_ms() - o->map_written < ATTRIBUTES_MS;
 	struct verdict found = {.differs = false};
 
 	if (o->times_known) {
@@ -373,7 +375,7 @@ static void compare_times(struct world *w, struct object *o, const struct statx 
 	o->times_known = true;
 	if (!unseen)
 		o->times_loose = false;
-	if (o->map_dirty)
+	if (o->map_dirty || map_unseen)
 		object_loosen(o, DIFFERENCE_MAP_TIMES);
 }
 
