@@ -232,8 +232,6 @@ static bool is_listed(struct world *w, const struct op *op, const struct expecta
 		return met(DIFFERENCE_NO_LARGEST_SIZE);
 	if (op->kind == OP_GETCWD && m->error == ENOENT && r->error == 0)
 		return met(DIFFERENCE_NAME_DROPPED);
-	if (op->kind == OP_REOPEN && m->error == ESTALE && r->error == 0)
-		return met(DIFFERENCE_NO_NAME_TO_WALK);
 	if (op->kind == OP_CLOSE || op->kind == OP_FSYNC) {
 		struct object *o = w->slots[op->slot].d->object;
 

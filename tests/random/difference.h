@@ -70,8 +70,6 @@
 		"a pipe, a socket or a device of which one of several names is removed is EINVAL from then on (not done here)") \
 	X(DIRECTORY_ACCESS, "directory-access", "knfsd", \
 		"access(2): what may not be searched may not be written, either") \
-	X(NO_NAME_TO_WALK, "no-name-to-walk", "localiofs", \
-		"an open through /proc/self/fd of a file that must move to a fresh inode is ESTALE") \
 	X(LONG_TARGET, "long-target", "localiofs", \
 		"a symbolic link's target of more than 3500 bytes is ENAMETOOLONG") \
 	X(MAP_TIMES, "map-times", "FUSE", \
