@@ -8,7 +8,6 @@ import select
 import socket
 import stat
 import struct
-import subprocess
 import threading
 import uuid
 from pathlib import Path
@@ -358,4 +357,6 @@ class RawFuse:
         os.close(self.fd)
 
     def unmount(self):
-        subprocess.run(["umount", "-l", self.directory], check=True)
+        # Not by a child: it would close its copies of files on a mount that answers nothing, and hang.
+        if libc.umount2(os.fsencode(self.directory), 2) < 0:  # MNT_DETACH
+            raise OSError(ctypes.get_errno(), "umount2", str(self.directory))
