@@ -286,6 +286,8 @@ class RawFuse:
         self.names = {}
         self.silent = False   # answers nothing any more
         self.attr_uid, self.attr_mode = 0, 0o666
+        self.wake = os.eventfd(0)
+        os.set_blocking(self.fd, False)
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
         os.stat(self.directory)  # waits for INIT: before, the descriptor is no mount's
@@ -293,6 +295,7 @@ class RawFuse:
     def serve(self):
         poll = select.poll()
         poll.register(self.fd, select.POLLIN)
+        poll.register(self.wake, select.POLLIN)
         while True:
             poll.poll()
             if self.silent:
@@ -354,6 +357,10 @@ class RawFuse:
     def die(self):
         """The daemon is gone; its mount stays."""
         self.silent = True
+        # A poll() that still waits would keep the device, and look at whatever gets its number next.
+        os.eventfd_write(self.wake, 1)
+        self.thread.join()
+        os.close(self.wake)
         os.close(self.fd)
 
     def unmount(self):
