@@ -49,36 +49,32 @@ static void read_flag(const char *word, struct terms *t)
  */
 static void read_terms(char *flags, struct export_perms *perms)
 {
-	struct terms all = {.read_only = false}, sys, *now = &all;
-	bool any_flavor = false, is_sys = false, first = false;
+	struct terms t = {.read_only = false};
+	bool any_flavor = false, is_sys = false, others = false, starts_over = false;
 	char *save = NULL, *word;
 
 	perms->anon_uid = perms->anon_gid = 65534;
 	for (word = strtok_r(flags, ",", &save); word != NULL; word = strtok_r(NULL, ",", &save)) {
 		if (strncmp(word, "sec=", 4) == 0) {
-			bool found = has_flavor(word + 4, AUTH_SYS);
-
+			starts_over = has_flavor(word + 4, AUTH_SYS);
+			others = !starts_over;
 			any_flavor = true;
-			is_sys = is_sys || found;
-			now = found ? &sys : NULL;
-			sys = found ? all : sys;
-			first = true;
+			is_sys = is_sys || starts_over;
 			continue;
 		}
-		if (now == &sys && first)
-			sys = (struct terms){.read_only = false};
-		first = false;
-		if (now != NULL)
-			read_flag(word, now);
+		if (others)
+			continue;
+		if (starts_over)
+			t = (struct terms){.read_only = false};
+		starts_over = false;
+		read_flag(word, &t);
 		read_id(word, "anonuid=", &perms->anon_uid);
 		read_id(word, "anongid=", &perms->anon_gid);
 	}
-	if (!is_sys)
-		sys = all;
 	perms->sec_sys = is_sys || !any_flavor;
-	perms->write = !sys.read_only;
-	perms->squash = sys.all_squash ? SQUASH_ALL : sys.root_squash ? SQUASH_ROOT : SQUASH_NONE;
-	perms->privileged_port = !sys.insecure;
+	perms->write = !t.read_only;
+	perms->squash = t.all_squash ? SQUASH_ALL : t.root_squash ? SQUASH_ROOT : SQUASH_NONE;
+	perms->privileged_port = !t.insecure;
 }
 
 int exports_knfsd_terms(FILE *content, const char *path, const char *domain, struct export_perms *perms)
