@@ -37,8 +37,8 @@ static int parse_line(char *line, struct mountinfo *ret)
 
 int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
-	char *line = NULL;
+	_cleanup_fclose_ FILE *file = fopen("/proc/self/mountinfo", "re");
+	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
 	int r = 0;
 
@@ -50,8 +50,6 @@ int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)
 		if (parse_line(line, &m) == 0)
 			r = f(&m, arg);
 	}
-	free(line);
-	(void)fclose(file);
 	return r;
 }
 

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -43,8 +44,15 @@ static inline void freep(void *p)
 	free(*(void **)p);
 }
 
+static inline void fclosep(FILE **f)
+{
+	if (*f != NULL)
+		(void)fclose(*f);
+}
+
 #define _cleanup_free_ __attribute__((cleanup(freep)))
 #define _cleanup_close_ __attribute__((cleanup(close_fdp)))
+#define _cleanup_fclose_ __attribute__((cleanup(fclosep)))
 
 static inline int steal_fd(int *fd)
 {

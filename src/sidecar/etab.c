@@ -341,16 +341,12 @@ static int load_file(const char *path, void *arg)
 {
 	const struct loading *l = arg;
 	struct reader r = {.at = {.name = path, .error = l->error}, .free_form = l->free_form};
-	FILE *f = fopen(path, "re");
+	_cleanup_fclose_ FILE *f = fopen(path, "re");
 	int n = f == NULL && errno != ENOENT ? -errno : 0;
 
 	if (n < 0)
 		(void)snprintf(l->error->text, sizeof(l->error->text), "%s: %s", path, strerror(-n));
-	if (f == NULL)
-		return n;
-	n = read_file(&r, f, l->table);
-	(void)fclose(f);
-	return n;
+	return f != NULL ? read_file(&r, f, l->table) : n;
 }
 
 /* FILE.d, where it is there: /etc/exports.d as exportfs reads it. */

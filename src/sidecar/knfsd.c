@@ -53,17 +53,15 @@ static int managed_groups(struct broker_cred *cred)
 {
 	static atomic_bool seen;
 	static atomic_uint_fast64_t asked_ms;
+	_cleanup_fclose_ FILE *f = NULL;
 	bool any = false;
 	int found = 0;
-	FILE *f;
 
 	if (!seen && asked_ms != 0 && now_ms() - asked_ms < 1000)
 		return -ENODATA;
 	f = fopen("/proc/net/rpc/auth.unix.gid/content", "re");
-	if (f != NULL) {
+	if (f != NULL)
 		found = groups_knfsd_find(f, cred, &any);
-		(void)fclose(f);
-	}
 	if (any)
 		seen = true;
 	asked_ms = now_ms();
@@ -73,34 +71,23 @@ static int managed_groups(struct broker_cred *cred)
 /* Opens what the kernel has cached; *ret_domain is what it calls the peer, to be freed. NULL when it has nothing. */
 static FILE *open_cache(const char *path, const struct ip_address *peer, char **ret_domain)
 {
-	FILE *f = fopen("/proc/net/rpc/auth.unix.ip/content", "re");
-	int r = f != NULL ? names_knfsd_domain(f, peer, ret_domain) : 0;
-
-	if (f != NULL)
-		(void)fclose(f);
-	return r > 0 ? fopen(path, "re") : NULL;
+	return names_knfsd_cached(peer, ret_domain) > 0 ? fopen(path, "re") : NULL;
 }
 
 static int terms(const struct ip_address *peer, const char *path, struct export_perms *perms)
 {
 	_cleanup_free_ char *domain = NULL;
-	FILE *f = open_cache("/proc/net/rpc/nfsd.export/content", peer, &domain);
-	int r = f != NULL ? exports_knfsd_terms(f, path, domain, perms) : 0;
+	_cleanup_fclose_ FILE *f = open_cache("/proc/net/rpc/nfsd.export/content", peer, &domain);
 
-	if (f != NULL)
-		(void)fclose(f);
-	return r;
+	return f != NULL ? exports_knfsd_terms(f, path, domain, perms) : 0;
 }
 
 static int path_of(const struct ip_address *peer, const struct nfs_handle *h, char **ret)
 {
 	_cleanup_free_ char *domain = NULL;
-	FILE *f = open_cache("/proc/net/rpc/nfsd.fh/content", peer, &domain);
-	int r = f != NULL ? exports_knfsd_path(f, h, domain, ret) : 0;
+	_cleanup_fclose_ FILE *f = open_cache("/proc/net/rpc/nfsd.fh/content", peer, &domain);
 
-	if (f != NULL)
-		(void)fclose(f);
-	return r;
+	return f != NULL ? exports_knfsd_path(f, h, domain, ret) : 0;
 }
 
 /* ---- whose handle it is: match_fsid() of nfs-utils' support/export/cache.c ---- */

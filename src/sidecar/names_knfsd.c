@@ -32,6 +32,14 @@ int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret)
 	return found;
 }
 
+int names_knfsd_cached(const struct ip_address *peer, char **ret)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/net/rpc/auth.unix.ip/content", "re");
+
+	*ret = NULL;
+	return f != NULL ? names_knfsd_domain(f, peer, ret) : 0;
+}
+
 /* client_member() */
 static bool is_member(const char *domain, const char *name)
 {
@@ -48,18 +56,13 @@ static bool is_member(const char *domain, const char *name)
 
 static bool ask_kernel(const struct export_table *t, const struct ip_address *peer, uint8_t *ret_verdicts)
 {
-	FILE *f = fopen("/proc/net/rpc/auth.unix.ip/content", "re");
-	char *domain = NULL;
-	int r = f != NULL ? names_knfsd_domain(f, peer, &domain) : 0;
+	_cleanup_free_ char *domain = NULL;
 
-	if (r > 0 && domain[0] == '$')
-		r = 0;
-	for (size_t i = 0; i < t->nnames && r > 0; i++)
+	if (names_knfsd_cached(peer, &domain) <= 0 || domain[0] == '$')
+		return false;
+	for (size_t i = 0; i < t->nnames; i++)
 		ret_verdicts[i] = is_member(domain, t->names[i]->name) ? PEER_MEANT : PEER_OTHER;
-	free(domain);
-	if (f != NULL)
-		(void)fclose(f);
-	return r > 0;
+	return true;
 }
 
 /* ---- what mountd would say ---- */

@@ -16,5 +16,8 @@
  */
 int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret);
 
+/* The same, of the running kernel. */
+int names_knfsd_cached(const struct ip_address *peer, char **ret);
+
 /* server_kind.know_names */
 void names_knfsd(const struct export_table *t, const struct ip_address *peer, uint8_t *ret_verdicts);
