@@ -244,7 +244,8 @@ class Broker:
 
 class Grant:
     def __init__(self, body):
-        self.error, self.reason, self.access, self.id, self.writable = struct.unpack("=iIIiI", body[:20])
+        (self.error, self.reason, self.access, self.id, self.writable, _,
+         self.fileid) = struct.unpack("=iIIiIIQ", body[:32])
 
     def kind(self):
         return "none" if self.id <= 0 else "writable" if self.writable else "read-only"
