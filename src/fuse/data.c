@@ -481,18 +481,15 @@ static void sync_log_done(struct stable_wait *wait, int error)
 			body.backing_id = i->mode.backing_id;
 		map_written = i->mode.map_written;
 	}
-	if (body.backing_id == 0 && map_written && s->file->write) {
+	map_written = map_written && s->file->write;
+	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
+	if (body.backing_id != 0 || map_written)
 		fs_invalidate_attributes(s->r.fs, i);
+	if (body.backing_id == 0 && map_written) {
 		sync_by_rpc(s);
 		return;
 	}
-	if (body.backing_id == 0) {
-		request_end_error(&s->r, 0);
-		return;
-	}
-	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
-	fs_invalidate_attributes(s->r.fs, i);
-	if (s->closes && s->r.fs->options->commit == COMMIT_FSYNC) {
+	if (body.backing_id == 0 || (s->closes && s->r.fs->options->commit == COMMIT_FSYNC)) {
 		request_end_error(&s->r, 0);
 		return;
 	}
