@@ -75,14 +75,14 @@ static bool is_served_locally(const struct fs *fs, struct inode *i)
 	uint64_t generation = fs->probe ? probe_generation(fs->probe) : 0;
 
 	LOCKED(&i->lock);
-	return generation != 0 && i->mode.backing_id > 0 && i->mode.generation == generation;
+	return open_mode_has_id_of(&i->mode, generation);
 }
 
 static void getattr_settled(struct behind_wait *w, int error)
 {
 	struct getattr_request *g = CONTAINER_OF(w, struct getattr_request, wait);
 	struct request *r = &g->r;
-	struct broker_open body = {.flags = BROKER_OPEN_ATTR};
+	struct broker_open body = {.fh = request_broker_fh(&r->inode->fh), .flags = BROKER_OPEN_ATTR};
 
 	if (error < 0) {
 		request_end_error(r, error);
@@ -92,8 +92,6 @@ static void getattr_settled(struct behind_wait *w, int error)
 		request_send(r, NFS_GETATTR, attr_done);
 		return;
 	}
-	body.fh.length = r->inode->fh.len;
-	memcpy(body.fh.data, r->inode->fh.data, r->inode->fh.len);
 	r->asked = attr_clock();
 	g->broker.done = local_attr_done;
 	probe_send(r->fs->probe, &g->broker, BROKER_OPEN, &body, sizeof(body));

@@ -87,7 +87,7 @@ static bool keeps_pages(const struct open_request *o)
 static void set_path(struct open_request *o, enum open_path path)
 {
 	struct inode *i = o->r.inode;
-	bool registered = path == OPEN_PATH_PASSTHROUGH || path == OPEN_PATH_PASSTHROUGH_DIRECT;
+	bool registered = open_mode_is_registered(path);
 
 	o->file->path = path;
 	o->fi.fh = (uintptr_t)o->file;
@@ -299,7 +299,7 @@ static bool wants_id(struct open_request *o)
 	LOCKED(&i->lock);
 	if (open_mode_registered(&i->mode) > 0 || open_mode_cached(&i->mode))
 		return false;
-	return i->mode.backing_id == 0 || i->mode.generation != o->wish.generation ||
+	return !open_mode_has_id_of(&i->mode, o->wish.generation) ||
 	       (o->wish.write && (!i->mode.writable || i->mode.root != (o->r.call.cred.uid == 0)));
 }
 
@@ -332,14 +332,13 @@ static bool open_hot(struct open_request *o)
 static void open_local(struct open_request *o)
 {
 	const struct inode *i = o->r.inode;
-	struct broker_open body = {.fh = {.length = i->fh.len},
+	struct broker_open body = {.fh = request_broker_fh(&i->fh),
 		.cred = {.uid = o->r.call.cred.uid,
 			.gid = o->r.call.cred.gid,
 			.ngroups = o->r.call.cred.ngroups}};
 
 	if (open_hot(o))
 		return;
-	memcpy(body.fh.data, i->fh.data, i->fh.len);
 	for (uint32_t n = 0; n < body.cred.ngroups; n++)
 		body.cred.groups[n] = o->r.call.cred.groups[n];
 	if (wants_id(o))

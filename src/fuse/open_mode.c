@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/open_mode.h"
 
-static bool is_registered(enum open_path path)
+bool open_mode_is_registered(enum open_path path)
 {
 	return path == OPEN_PATH_PASSTHROUGH || path == OPEN_PATH_PASSTHROUGH_DIRECT;
 }
@@ -32,10 +32,14 @@ bool open_mode_cached(const struct open_mode *m)
 	return m->opens[OPEN_PATH_CACHED] + m->opens[OPEN_PATH_DIRECT_MAPPABLE] > 0;
 }
 
+bool open_mode_has_id_of(const struct open_mode *m, uint64_t generation)
+{
+	return m->backing_id > 0 && generation > 0 && m->generation == generation;
+}
+
 static bool own_id_serves(const struct open_mode *m, const struct open_wish *w)
 {
-	return m->backing_id > 0 && w->generation > 0 && m->generation == w->generation &&
-	       (!w->write || (m->writable && m->root == w->root));
+	return open_mode_has_id_of(m, w->generation) && (!w->write || (m->writable && m->root == w->root));
 }
 
 static bool granted_id_serves(const struct open_wish *w)
@@ -70,7 +74,7 @@ int open_mode_count(struct open_mode *m, const struct open_wish *w, enum open_pa
 		m->generation = w->generation;
 	}
 	m->opens[path]++;
-	if (is_registered(path) && w->read) {
+	if (open_mode_is_registered(path) && w->read) {
 		m->mapped = true;
 		m->map_written = m->map_written || w->write;
 	}

@@ -80,6 +80,12 @@ bool open_mode_uncount(struct open_mode *m, enum open_path path);
 /* Passthrough opens of either kind: while there are any, the id must not be closed. */
 unsigned open_mode_registered(const struct open_mode *m);
 
+/* Whether an open on this path is a passthrough open of either kind. */
+bool open_mode_is_registered(enum open_path path);
+
+/* Whether there is an id that the session registered. */
+bool open_mode_has_id_of(const struct open_mode *m, uint64_t generation);
+
 /* Whether the kernel may write to the backing file, unseen. */
 bool open_mode_written_locally(const struct open_mode *m);
 

@@ -397,6 +397,14 @@ void request_find_entry(struct request *r, void (*then)(struct request *r))
 	entry_step(r);
 }
 
+struct broker_fh request_broker_fh(const struct nfs_fh *fh)
+{
+	struct broker_fh b = {.length = fh->len};
+
+	memcpy(b.data, fh->data, fh->len);
+	return b;
+}
+
 void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret)
 {
 	*ret = (struct nfs_attr){.mode = attr->mode,

@@ -260,9 +260,8 @@ static int make_probe(struct session *s)
 
 static int start_probe(struct session *s)
 {
-	struct broker_fh root = {.length = s->found.export.root.len};
+	struct broker_fh root = request_broker_fh(&s->found.export.root);
 
-	memcpy(root.data, s->found.export.root.data, s->found.export.root.len);
 	return probe_start(s->fs.probe, fuse_session_fd(s->fs.session), &root);
 }
 
