@@ -481,11 +481,10 @@ static void sync_log_done(struct stable_wait *wait, int error)
 			body.backing_id = i->mode.backing_id;
 		map_written = i->mode.map_written;
 	}
-	map_written = map_written && s->file->write;
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
-	if (body.backing_id != 0 || map_written)
+	if (map_written)
 		fs_invalidate_attributes(s->r.fs, i);
-	if (body.backing_id == 0 && map_written) {
+	if (body.backing_id == 0 && map_written && s->file->write) {
 		sync_by_rpc(s);
 		return;
 	}
