@@ -309,7 +309,13 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 void known_attributes_expire(struct inode *i)
 {
 	LOCKED(&i->lock);
-	i->known.expired = attr_clock_tick();
+	i->known.expired = MAX(i->known.expired, attr_clock_tick());
+}
+
+void known_retired(struct inode *i)
+{
+	LOCKED(&i->lock);
+	i->known.expired = UINT64_MAX;
 }
 
 void known_openers_change(struct inode *i)

@@ -135,6 +135,9 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 /* What is known of its size and times may be old, though its name and who it belongs to are not. */
 void known_attributes_expire(struct inode *i);
 
+/* The file has another inode by now, by which it may be changed: nothing is believed of this one any more. */
+void known_retired(struct inode *i);
+
 /* Who may open the file is about to change. */
 void known_openers_change(struct inode *i);
 

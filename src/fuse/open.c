@@ -167,6 +167,8 @@ static void finish_open(struct open_request *o)
 	if (path < 0) {
 		/* The walk is repeated with revalidation and finds a fresh inode. */
 		inode_table_retire(fs->inodes, i);
+		known_retired(i);
+		fs_invalidate_attributes(fs, i);
 		fs->counters.opens_retired++;
 	}
 	(void)inode_unref(fs->inodes, i);
