@@ -37,7 +37,7 @@ struct option_entry {
 	const char *help;
 };
 
-static const char *const local_modes[] = {"auto", "passthrough", "off", NULL};
+static const char *const local_modes[] = {"auto", "passthrough", "uring", "off", NULL};
 static const char *const protocols[] = {"", "tcp", "tcp6", NULL}; /* enum protocol */
 static const char *const flavours[] = {"sys", NULL};
 static const char *const transport_security[] = {"none", NULL};
@@ -85,7 +85,7 @@ static const struct option_entry table[] = {
 	KERNEL("noatime", noatime, 1, MS_NOATIME, "passed to the kernel"),
 	KERNEL("atime", noatime, 0, MS_NOATIME, "the opposite"),
 	FLAG("remount", remount, 1, "change the options above, of a mount that is there"),
-	CHOICE("local", AT(local), local_modes, "auto|passthrough|off",
+	CHOICE("local", AT(local), local_modes, "auto|passthrough|uring|off",
 		"the data paths to use when the server is on this host (default auto)"),
 	{.name = "registry", .kind = KIND_STRING, .offset = AT(registry),
 		.max = sizeof(((struct mount_options *)NULL)->registry), .form = "DIR",

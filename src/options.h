@@ -13,6 +13,7 @@
 enum local_mode {
 	LOCAL_AUTO,
 	LOCAL_PASSTHROUGH,
+	LOCAL_URING,
 	LOCAL_OFF,
 };
 

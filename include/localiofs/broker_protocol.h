@@ -7,7 +7,8 @@
  * is in host byte order. One packet is one message: a struct broker_header and one fixed body,
  * chosen by the type. A packet of another length than its type has is a protocol error and ends
  * the session. Requests carry an id which the reply repeats; many may be in flight, and replies
- * come in any order. Only HELLO may carry a descriptor, and exactly one.
+ * come in any order. Of requests only HELLO may carry a descriptor, one; of replies OPEN's does when its
+ * backing_id is negative.
  *
  * The session is the connection. Order on it: ANNOUNCE, MATCHED (from the sidecar), HELLO, then
  * the rest. Anything out of order ends the session.
@@ -28,7 +29,8 @@
 enum broker_type {
 	/* requests of the client */
 	BROKER_ANNOUNCE = 1, /* struct broker_announce -> broker_status */
-	BROKER_HELLO = 2,    /* struct broker_hello + the /dev/fuse descriptor -> broker_hello_reply */
+	BROKER_HELLO = 2,    /* struct broker_hello, with the /dev/fuse descriptor of a mount on which ids
+				can be registered -> broker_hello_reply */
 	BROKER_OPEN = 3,     /* struct broker_open -> broker_open_reply */
 	BROKER_RELEASE = 4,  /* struct broker_release -> broker_status */
 	BROKER_COMMIT = 5,   /* struct broker_commit -> broker_status */
@@ -113,6 +115,7 @@ struct broker_hello_reply {
 enum broker_open_flags {
 	BROKER_OPEN_WANT_ID = 1, /* register a backing id when the rules allow one */
 	BROKER_OPEN_ATTR = 2,    /* nothing but the attributes, which anybody may have: GETATTR */
+	BROKER_OPEN_WANT_FD = 4, /* send a descriptor, with WANT_ID only where the kernel registers no id */
 };
 
 /* ACCESS bits are RFC 1813 3.3.4's: READ 1, LOOKUP 2, MODIFY 4, EXTEND 8, DELETE 16, EXECUTE 32. */
@@ -126,7 +129,8 @@ struct broker_open_reply {
 	int32_t error;      /* of the open itself: -ESTALE, -EACCES (export not for this peer)... */
 	uint32_t reason;    /* with error, or why there is no id */
 	uint32_t access;    /* ACCESS bits that the server would grant this credential */
-	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; 0: none */
+	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; < 0: a descriptor for
+				reading comes along, and this is its number for RELEASE; 0: neither */
 	uint32_t writable;  /* 1 when the id may be opened for writing too */
 	uint32_t root;      /* 1 when the credential is uid 0 after the squash: it may use reserved blocks */
 	struct broker_attr attr;
@@ -134,7 +138,8 @@ struct broker_open_reply {
 
 /*
  * Closes an id on the session's fuse connection, when no open file uses it any more. An id of an
- * earlier session of the same mount is closed too: it can only be this connection's.
+ * earlier session of the same mount is closed too: it can only be this connection's. Or says that the
+ * descriptor of that number is closed; -ENOENT for another session's.
  */
 struct broker_release {
 	int32_t backing_id;

@@ -41,7 +41,8 @@
 	X(SUBTREE_CHECK,    30, "subtree-check",      "the export has subtree_check, a promise that a local path cannot keep") \
 	X(EXPORT_OPTIONS,   31, "export-options",     "the export has an option or a kind of client that the sidecar cannot honour; localiofs-sidecar --check names it") \
 	X(NOT_CONNECTED,    32, "not-connected",      "the client holds no connection to the NFS server at the address that it was matched with") \
-	X(SET_ID,           33, "set-id",             "files with set-id bits have no local path: who writes decides whether they keep them")
+	X(SET_ID,           33, "set-id",             "files with set-id bits have no local path: who writes decides whether they keep them") \
+	X(NO_URING,         34, "no-uring",           "local=uring was asked for, and this kernel has no io_uring or does not allow it: sysctl kernel.io_uring_disabled, or a seccomp filter of the container")
 /* clang-format on */
 
 enum reason {

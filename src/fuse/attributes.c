@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fuse/file.h"
+#include "fuse/granted_file.h"
 
 #define MAY_WRITE (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
 
@@ -70,12 +71,31 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
 }
 
 /* Whether the kernel reads and writes the backing file: what the server says of it may be old. */
-static bool is_served_locally(const struct fs *fs, struct inode *i)
+static bool has_backing_id(const struct fs *fs, struct inode *i)
 {
-	uint64_t generation = fs->probe ? probe_generation(fs->probe) : 0;
+	uint64_t generation = fs_generation(fs);
 
 	LOCKED(&i->lock);
 	return open_mode_has_id_of(&i->mode, generation);
+}
+
+/* By the descriptor that the file is read by, if there is one. */
+static bool know_attributes(struct request *r)
+{
+	struct granted_file *granted = granted_file_of(r->fs, r->inode);
+	int error;
+
+	if (!granted)
+		return false;
+	r->asked = attr_clock();
+	error = granted_file_attributes(granted, &r->call.attr);
+	(void)granted_file_unref(granted);
+	if (error < 0)
+		return false;
+	r->call.attr.fsid = r->fs->fsid;
+	r->call.error = 0;
+	r->call.has_attr = true;
+	return true;
 }
 
 static void getattr_settled(struct behind_wait *w, int error)
@@ -88,7 +108,11 @@ static void getattr_settled(struct behind_wait *w, int error)
 		request_end_error(r, error);
 		return;
 	}
-	if (!is_served_locally(r->fs, r->inode)) {
+	if (know_attributes(r)) {
+		attr_done(&r->call);
+		return;
+	}
+	if (!has_backing_id(r->fs, r->inode)) {
 		request_send(r, NFS_GETATTR, attr_done);
 		return;
 	}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/backing_ids.h"
 
+#include "fuse/granted_file.h"
+
 #include "log.h"
 
 /* An id on its way to the sidecar, or waiting for one. */
@@ -92,8 +94,9 @@ static void closed(struct broker_call *call, int error, const void *body)
 	struct closing *c = CONTAINER_OF(call, struct closing, call);
 	const struct broker_status *status = body;
 
-	if (error == 0) {
-		if (status->error < 0)
+	/* What was sent is closed here, whoever hears of it; and a session that has ended keeps none. */
+	if (error == 0 || c->id < 0) {
+		if (error == 0 && status->error < 0)
 			log_debug("backing id %d could not be closed: error %d", c->id, status->error);
 		c->ids->held--;
 		free(c);
@@ -115,7 +118,7 @@ void backing_ids_close(struct backing_ids *b, int id)
 {
 	struct closing *c;
 
-	if (id <= 0)
+	if (id == 0)
 		return;
 	c = calloc(1, sizeof(*c));
 	if (!c) {
@@ -150,13 +153,19 @@ static struct inode *take_idle(struct backing_ids *b, size_t keep, uint64_t befo
 
 static void close_idle(struct backing_ids *b, struct inode *i)
 {
+	struct granted_file *granted = NULL;
 	int id;
 
 	{
 		LOCKED(&i->lock);
 		id = open_mode_take_id(&i->mode);
+		if (open_mode_total(&i->mode) == 0) {
+			granted = i->granted;
+			i->granted = NULL;
+		}
 	}
 	backing_ids_close(b, id);
+	(void)granted_file_unref(granted);
 	(void)inode_unref(b->inodes, i);
 }
 
@@ -206,6 +215,7 @@ void backing_ids_new_session(struct backing_ids *b)
 void backing_ids_inode_freed(struct backing_ids *b, struct inode *i)
 {
 	backing_ids_busy(b, i);
+	i->granted = granted_file_unref(i->granted);
 	if (b->probe)
 		backing_ids_close(b, open_mode_take_id(&i->mode));
 }

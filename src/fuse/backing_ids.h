@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The backing ids of a mount that no open file uses: kept on their inodes for the next open, given
+ * The backing ids, and descriptors, of a mount that no open file uses: kept on their inodes for the next open, given
  * back after BACKING_IDS_IDLE_MS, since each pins the server's filesystem, or when there are more
  * than BACKING_IDS_IDLE; and the ids of sessions that have ended, which the next session closes.
  *
@@ -27,11 +27,14 @@ void backing_ids_set_probe(struct backing_ids *b, struct probe *probe);
 /* The sidecar registered an id for this mount: counted until it confirms that it closed it. */
 void backing_ids_registered(struct backing_ids *b);
 
-/* With the inode's lock: its id has no open file any more, or has one again. */
+/* With the inode's lock: its id or descriptor has no open file any more, or has one again. */
 void backing_ids_idle(struct backing_ids *b, struct inode *i);
 void backing_ids_busy(struct backing_ids *b, struct inode *i);
 
-/* Closes an id that no open file uses: now, or when there is a session again. 0 is no id. */
+/*
+ * Closes an id that no open file uses: now, or when there is a session again. 0 is no id. A negative one is
+ * the number of a descriptor, which is closed already.
+ */
 void backing_ids_close(struct backing_ids *b, int id);
 
 /* Gives idle ids back until the limit holds; without any inode's lock. */

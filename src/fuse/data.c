@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fuse/file.h"
+#include "fuse/granted_file.h"
 
 struct read_request {
 	struct request r;
@@ -16,7 +17,9 @@ struct read_request {
 	uint64_t offset;
 	size_t size;
 	size_t done; /* bytes that came in earlier, short replies */
-	char *buf;   /* they are kept here; NULL while one reply was enough */
+	char *buf;   /* they are kept here, or what is read locally; NULL while one reply was enough */
+	struct granted_file *granted;
+	struct uring_read local;
 };
 
 static void count_request(struct fs *fs, atomic_uint_fast64_t *kind, const struct fuse_file_info *fi)
@@ -77,6 +80,68 @@ static void read_done(struct nfs_call *call)
 	end_read(q);
 }
 
+/* Whatever is wrong with this file locally, the server may have it. */
+static void go_remote(struct read_request *q)
+{
+	struct inode *i = q->r.inode;
+	struct granted_file *gone = NULL;
+
+	{
+		LOCKED(&i->lock);
+		if (i->granted == q->granted) {
+			gone = i->granted;
+			i->granted = NULL;
+		}
+	}
+	(void)granted_file_unref(gone);
+	send_read(q);
+}
+
+static void local_read_done(struct uring_read *local, ssize_t result)
+{
+	struct read_request *q = CONTAINER_OF(local, struct read_request, local);
+	struct granted_file *granted = q->granted;
+
+	if (local->no_cache)
+		granted->no_cache = true;
+	if (result < 0) {
+		go_remote(q);
+	} else {
+		q->r.fs->counters.bytes_read += (uint64_t)result;
+		(void)fuse_reply_buf(q->r.req, (char *)local->buf, (size_t)result);
+		end_read(q);
+	}
+	(void)granted_file_unref(granted);
+}
+
+static void start_read(struct read_request *q)
+{
+	struct fs *fs = q->r.fs;
+	size_t room = 0;
+	char *payload;
+
+	q->granted = granted_file_of(fs, q->r.inode);
+	if (!q->granted) {
+		send_read(q);
+		return;
+	}
+	/* A request that came over io_uring has a place for the answer. */
+	if (fuse_req_get_payload(q->r.req, &payload, &room, NULL) < 0 || room < q->size)
+		payload = q->buf = malloc(q->size);
+	if (!payload) {
+		(void)granted_file_unref(q->granted);
+		send_read(q);
+		return;
+	}
+	q->local = (struct uring_read){.fd = q->granted->fd,
+		.no_cache = q->granted->no_cache,
+		.buf = (uint8_t *)payload,
+		.size = q->size,
+		.offset = q->offset,
+		.done = local_read_done};
+	uring_read(fs->uring, &q->local);
+}
+
 static void read_settled(struct behind_wait *w, int error)
 {
 	struct read_request *q = CONTAINER_OF(w, struct read_request, wait);
@@ -86,7 +151,7 @@ static void read_settled(struct behind_wait *w, int error)
 		end_read(q);
 		return;
 	}
-	send_read(q);
+	start_read(q);
 }
 
 static void op_read(

@@ -13,6 +13,7 @@
 #include "fuse/inode_table.h"
 #include "fuse/locks.h"
 #include "io/transport.h"
+#include "io/uring.h"
 #include "options.h"
 #include "probe/probe.h"
 
@@ -21,6 +22,7 @@ struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
 	atomic_uint_fast64_t opens_retired;     /* opens answered ESTALE for a fresh inode */
 	atomic_uint_fast64_t opens_hot;         /* passthrough ones for which nobody was asked */
+	atomic_uint_fast64_t opens_uring;       /* for reading, that the daemon serves by a descriptor */
 	atomic_uint_fast64_t opens_shared;      /* remote ones, as the file was open so already */
 	atomic_uint_fast64_t requests_read;     /* FUSE READ requests that reached the daemon */
 	atomic_uint_fast64_t requests_write;
@@ -41,7 +43,8 @@ struct fs {
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
 	struct backing_ids *ids;
 	struct locks *locks;
-	struct probe *probe;      /* NULL with local=off or without passthrough */
+	struct probe *probe;      /* NULL with local=off */
+	struct uring *uring;      /* NULL when the daemon must not read locally, or cannot */
 	struct fuse_session *session;
 	struct inode *root;
 	char spec[2048]; /* as it was given */
@@ -54,7 +57,7 @@ struct fs {
 	uint64_t fsid;            /* of the export, NFS's */
 	bool nfsacl;              /* the server has ACLs and NFSACL, and the mount may use it */
 	bool forgets_names;       /* kernel and libfuse have FUSE_NOTIFY_INC_EPOCH */
-	bool passthrough;         /* kernel and libfuse offer it */
+	bool passthrough;         /* kernel and libfuse offer it, and it is to be used */
 	bool over_io_uring;       /* FUSE requests travel over io_uring */
 	bool allow_other;
 	atomic_bool locks_noticed; /* that they are local was said */
@@ -79,6 +82,18 @@ static inline fuse_ino_t fs_ino(const struct fs *fs, const struct inode *i)
 static inline void fs_invalidate_attributes(const struct fs *fs, const struct inode *i)
 {
 	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1, 0);
+}
+
+/* Whether this mount may have a local path at all. */
+static inline bool fs_may_be_local(const struct fs *fs)
+{
+	return fs->probe && (fs->passthrough || fs->uring);
+}
+
+/* The session with the sidecar, 0 when there is none. */
+static inline uint64_t fs_generation(const struct fs *fs)
+{
+	return fs->probe ? probe_generation(fs->probe) : 0;
 }
 
 /* noac means it, too, as for the kernel's client (fs/nfs/fs_context.c): others see each change at once. */

@@ -22,6 +22,8 @@
 #include "fuse/write_behind.h"
 #include "io/transport.h"
 
+struct granted_file;
+
 /* What is known of a directory's default ACL; default_acl.h. */
 struct default_acl {
 	bool there;
@@ -64,6 +66,7 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
+	struct granted_file *granted; /* NULL, or what the daemon reads the file by */
 	struct attr_memory attrs;
 	struct known known;
 	struct default_acl default_acl;

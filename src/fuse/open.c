@@ -15,6 +15,7 @@
 
 #include "fuse/default_acl.h"
 #include "fuse/file.h"
+#include "fuse/granted_file.h"
 #include "fuse/silly.h"
 #include "log.h"
 
@@ -32,6 +33,7 @@ struct open_request {
 	bool exclusive;
 	bool exec;
 	bool has_version; /* ACCESS came with the attributes of now */
+	bool wanted_id;
 	struct open_wish wish;
 };
 
@@ -99,13 +101,20 @@ static void set_path(struct open_request *o, enum open_path path)
 	i->attrs.pages_are_old = path != OPEN_PATH_CACHED && (i->attrs.pages_are_old || registered);
 }
 
-/* With the inode's lock: an id without open files waits for the next open. */
+/* With the inode's lock: an id or a descriptor without open files waits for the next open. */
 static void mode_changed(struct fs *fs, struct inode *i)
 {
-	if (i->mode.backing_id > 0 && open_mode_registered(&i->mode) == 0)
+	if ((i->mode.backing_id > 0 && open_mode_registered(&i->mode) == 0) ||
+		(i->granted && open_mode_total(&i->mode) == 0))
 		backing_ids_idle(fs->ids, i);
 	else
 		backing_ids_busy(fs->ids, i);
+}
+
+/* With the inode's lock: whether the daemon has what it needs to read the file locally. */
+static bool reads_by_descriptor(const struct open_request *o)
+{
+	return o->wish.read && granted_file_serves(o->r.inode->granted, fs_generation(o->r.fs));
 }
 
 static void free_file(struct opened *o)
@@ -119,7 +128,7 @@ static void finish_open(struct open_request *o)
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
 	int path, useless, sent = 0;
-	bool shared;
+	bool shared, by_descriptor;
 
 	o->file->inode = inode_ref(i);
 	o->file->errors_seen = write_log_errors(&i->writes);
@@ -139,7 +148,10 @@ static void finish_open(struct open_request *o)
 				known_writer(i, 1);
 			useless = open_mode_count(&i->mode, &o->wish, (enum open_path)path);
 			set_path(o, (enum open_path)path);
+			by_descriptor = path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o);
+			shared = shared && !by_descriptor;
 			fs->counters.opens[path]++; /* before the opener can look */
+			fs->counters.opens_uring += by_descriptor;
 			fs->counters.opens_shared += shared;
 			sent = reply_open(o);
 			o->r.req = NULL;
@@ -148,6 +160,7 @@ static void finish_open(struct open_request *o)
 				list_append(&i->opened, &o->file->opened.node);
 			} else {
 				fs->counters.opens[path]--;
+				fs->counters.opens_uring -= by_descriptor;
 				fs->counters.opens_shared -= shared;
 				(void)open_mode_uncount(&i->mode, (enum open_path)path);
 				if (o->file->write)
@@ -206,13 +219,20 @@ static int look_again(struct open_request *o, const struct nfs_attr *now)
 	return -ESTALE;
 }
 
+/* The attributes of now are in the call. */
+static int know_version(struct open_request *o)
+{
+	o->has_version = true;
+	return look_again(o, &o->r.call.attr);
+}
+
 static void access_done(struct nfs_call *call)
 {
 	struct open_request *o = from_call(call);
 	int error = call->error;
 
 	if (error == 0 && call->has_attr)
-		error = look_again(o, &call->attr);
+		error = know_version(o);
 	if (error == 0)
 		error = permission(o, call->res.access);
 
@@ -220,7 +240,6 @@ static void access_done(struct nfs_call *call)
 		end_open(o, error);
 		return;
 	}
-	o->has_version = call->has_attr;
 	finish_open(o);
 }
 
@@ -238,18 +257,32 @@ static void open_remote(struct open_request *o)
 	request_send(&o->r, NFS_ACCESS, access_done);
 }
 
+static void take_descriptor(struct open_request *o, int32_t number, int *fd)
+{
+	struct inode *i = o->r.inode;
+	struct granted_file *g = granted_file_new(o->r.fs->ids, steal_fd(fd), number, o->wish.generation), *old;
+
+	if (g)
+		g->instead = o->wanted_id;
+	{
+		LOCKED(&i->lock);
+		old = i->granted;
+		i->granted = g;
+	}
+	(void)granted_file_unref(old);
+}
+
 static void granted(struct broker_call *call, int error, const void *body)
 {
 	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
 	const struct broker_open_reply *reply = body;
 	struct fs *fs = o->r.fs;
-	struct nfs_attr attr;
 
 	if (error < 0) {
 		open_remote(o);
 		return;
 	}
-	if (reply->backing_id > 0)
+	if (reply->backing_id != 0)
 		backing_ids_registered(fs->ids);
 	if (reply->error == 0 && (reply->attr.fileid != o->r.inode->fileid ||
 					(reply->attr.mode & S_IFMT) != o->r.inode->type)) {
@@ -267,8 +300,8 @@ static void granted(struct broker_call *call, int error, const void *body)
 		open_remote(o);
 		return;
 	}
-	request_attr_of_broker(&o->r, &reply->attr, &attr);
-	error = look_again(o, &attr);
+	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
+	error = know_version(o);
 	if (error == 0)
 		error = permission(o, reply->access);
 	if (error < 0) {
@@ -287,33 +320,61 @@ static void granted(struct broker_call *call, int error, const void *body)
 	/* An id that was there before the bits were is no good any more. */
 	if (reply->reason == REASON_SET_ID)
 		o->wish.generation = 0;
+	if (reply->backing_id < 0)
+		take_descriptor(o, reply->backing_id, call->fd);
 	o->wish.granted_id = MAX(reply->backing_id, 0);
 	o->wish.granted_writable = reply->writable;
 	o->wish.root = reply->root;
 	finish_open(o);
 }
 
-/* Whether a fresh id could be of use to this open. */
-static bool wants_id(struct open_request *o)
+/* With the inode's lock: whether a fresh id could be of use to this open. */
+static bool wants_id(const struct open_request *o)
 {
-	struct inode *i = o->r.inode;
+	const struct open_mode *m = &o->r.inode->mode;
 
-	LOCKED(&i->lock);
-	if (open_mode_registered(&i->mode) > 0 || open_mode_cached(&i->mode))
-		return false;
-	return !open_mode_has_id_of(&i->mode, o->wish.generation) ||
-	       (o->wish.write && (!i->mode.writable || i->mode.root != (o->r.call.cred.uid == 0)));
+	return open_mode_registered(m) == 0 &&
+	       (!open_mode_has_id_of(m, o->wish.generation) ||
+		       (o->wish.write && (!m->writable || m->root != (o->r.call.cred.uid == 0))));
 }
 
 /*
- * The sidecar has told this credential not long ago that it may, and the id is there: nobody needs to be
- * asked. What the kernel knows of the file's size and times may be old, as nobody has looked at them.
+ * With the inode's lock: what to ask the sidecar for. A descriptor only where the kernel cannot be given an id,
+ * or will not take it.
+ */
+static uint32_t wanted(const struct open_request *o)
+{
+	const struct fs *fs = o->r.fs;
+	const struct inode *i = o->r.inode;
+	bool refused = reads_by_descriptor(o) && i->granted->instead;
+	bool passes = fs->passthrough && !refused && !open_mode_cached(&i->mode);
+	uint32_t flags = 0;
+
+	if (passes && wants_id(o))
+		flags |= BROKER_OPEN_WANT_ID;
+	if (fs->uring && o->wish.read && !reads_by_descriptor(o) && (flags != 0 || !passes))
+		flags |= BROKER_OPEN_WANT_FD;
+	return flags;
+}
+
+/* What the kernel knows of the file's size and times may be old, as nobody has looked at them. */
+static void forget_version(const struct open_request *o)
+{
+	known_attributes_expire(o->r.inode);
+	fs_invalidate_attributes(o->r.fs, o->r.inode);
+}
+
+/*
+ * The sidecar has told this credential not long ago that it may, and the id or the descriptor is there:
+ * nobody needs to be asked.
  */
 static bool open_hot(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
+	struct granted_file *granted;
 	struct opener known;
+	int error = 0;
 
 	if (!known_may_open(fs, i, &o->r.call.cred, &known) || known.session != o->wish.generation ||
 		permission(o, known.access) < 0)
@@ -321,19 +382,27 @@ static bool open_hot(struct open_request *o)
 	{
 		LOCKED(&i->lock);
 		o->wish.root = known.root;
-		if (open_mode_choose(&i->mode, &o->wish) != OPEN_PATH_PASSTHROUGH)
+		if (open_mode_choose(&i->mode, &o->wish) != OPEN_PATH_PASSTHROUGH &&
+			(wanted(o) != 0 || !reads_by_descriptor(o)))
 			return false;
 	}
-	known_attributes_expire(i);
-	fs_invalidate_attributes(fs, i);
 	fs->counters.opens_hot++;
-	finish_open(o);
+	granted = granted_file_of(fs, i);
+	if (granted && granted_file_attributes(granted, &o->r.call.attr) == 0)
+		error = know_version(o);
+	else
+		forget_version(o);
+	(void)granted_file_unref(granted);
+	if (error < 0)
+		end_open(o, error);
+	else
+		finish_open(o);
 	return true;
 }
 
 static void open_local(struct open_request *o)
 {
-	const struct inode *i = o->r.inode;
+	struct inode *i = o->r.inode;
 	struct broker_open body = {.fh = request_broker_fh(&i->fh),
 		.cred = {.uid = o->r.call.cred.uid,
 			.gid = o->r.call.cred.gid,
@@ -343,8 +412,11 @@ static void open_local(struct open_request *o)
 		return;
 	for (uint32_t n = 0; n < body.cred.ngroups; n++)
 		body.cred.groups[n] = o->r.call.cred.groups[n];
-	if (wants_id(o))
-		body.flags |= BROKER_OPEN_WANT_ID;
+	{
+		LOCKED(&i->lock);
+		body.flags = wanted(o);
+		o->wanted_id = body.flags & BROKER_OPEN_WANT_ID;
+	}
 	o->r.asked = attr_clock();
 	o->broker.done = granted;
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
@@ -384,7 +456,7 @@ static void start_open(struct open_request *o)
 	o->wish.write = o->file->write;
 	o->wish.append = o->file->append;
 	/* What the kernel writes to a backing file by itself is not stable by then; but with noac it is seen. */
-	o->wish.generation = fs->probe && !(fs->options->sync && o->file->write) ? probe_generation(fs->probe) : 0;
+	o->wish.generation = fs->options->sync && o->file->write ? 0 : fs_generation(fs);
 	if (o->wish.generation == 0 || !S_ISREG(i->type)) {
 		open_remote(o);
 		return;
@@ -558,7 +630,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		list_remove(&f->opened.node);
 		/* An id of an ended session is no good for the next open. */
 		if (open_mode_uncount(&i->mode, f->path) &&
-			i->mode.generation != (fs->probe ? probe_generation(fs->probe) : 0))
+			i->mode.generation != fs_generation(fs))
 			close_id = open_mode_take_id(&i->mode);
 		mode_changed(fs, i);
 		if (f->write)

@@ -253,16 +253,20 @@ static int make_probe(struct session *s)
 	if (o->local == LOCAL_OFF)
 		return 0;
 	r = probe_new(&p, &s->fs.probe);
-	if (r == 0)
-		backing_ids_set_probe(s->fs.ids, s->fs.probe);
-	return r;
+	if (r < 0)
+		return r;
+	backing_ids_set_probe(s->fs.ids, s->fs.probe);
+	r = o->local == LOCAL_PASSTHROUGH ? 0 : uring_new(&s->fs.uring);
+	if (r < 0)
+		log_debug("no io_uring: %s", strerror(-r));
+	return 0;
 }
 
 static int start_probe(struct session *s)
 {
 	struct broker_fh root = request_broker_fh(&s->found.export.root);
 
-	return probe_start(s->fs.probe, fuse_session_fd(s->fs.session), &root);
+	return probe_start(s->fs.probe, s->fs.passthrough ? fuse_session_fd(s->fs.session) : -1, &root);
 }
 
 static void want(struct fuse_conn_info *conn, uint64_t flag)
@@ -298,11 +302,11 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	/* It would make the kernel ignore passthrough. */
 	fuse_unset_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 	fs->forgets_names = conn->proto_minor >= FUSE_MINOR_INC_EPOCH;
-	if (fs->probe && fuse_set_feature_flag(conn, FUSE_CAP_PASSTHROUGH)) {
+	if (fs->probe && fs->options->local != LOCAL_URING && fuse_set_feature_flag(conn, FUSE_CAP_PASSTHROUGH)) {
 		conn->max_backing_stack_depth = FUSE_STACK_DEPTH;
 		fs->passthrough = true;
 	}
-	if (fs->passthrough && start_probe(s) < 0)
+	if (fs_may_be_local(fs) && start_probe(s) < 0)
 		log_error("the probe cannot be started; the mount stays remote");
 	/* Nobody waits for this mount any more: it was given up. */
 	if (s->options->ready(s->options->arg) < 0)
@@ -479,8 +483,8 @@ static void tell_mountd(struct session *s)
 /*
  * Before the unmount, which closes the descriptor that replies and the probe use.
  * The transport stops first: whatever waits for a server that is away ends, the probe's thread
- * among it. Then the broker session: its ended calls go on over RPC and end there. Then what those
- * used.
+ * among it. Then the broker session: its ended calls go on over RPC and end there. Then the reads of local
+ * files, and what all those used.
  */
 static void quiesce(struct session *s)
 {
@@ -492,6 +496,7 @@ static void quiesce(struct session *s)
 		locks_end_waits(fs->locks, -ENOTCONN);
 	transport_stop(fs->transport);
 	probe_stop(fs->probe);
+	fs->uring = uring_free(fs->uring);
 }
 
 static void release(struct session *s)

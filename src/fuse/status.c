@@ -30,9 +30,11 @@ static json_t *text_json(const char *text)
 
 static void probe_or_why_not(struct fs *fs, struct probe_status *ret)
 {
-	enum reason reason = fs->options->local == LOCAL_OFF ? REASON_OFF : REASON_NO_PASSTHROUGH;
+	enum reason reason = fs->options->local == LOCAL_OFF     ? REASON_OFF
+			     : fs->options->local == LOCAL_URING ? REASON_NO_URING
+								 : REASON_NO_PASSTHROUGH;
 
-	if (fs->probe && fs->passthrough) {
+	if (fs_may_be_local(fs)) {
 		probe_status(fs->probe, ret);
 		return;
 	}
@@ -48,10 +50,10 @@ static json_t *opens_json(struct fs_counters *c)
 
 	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* */
 		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
-		"uring", (json_int_t)0, /* no open is served by that path in this version */
+		"uring", (json_int_t)c->opens_uring, /* */
 		"remote",
 		(json_int_t)(c->opens[OPEN_PATH_CACHED] + direct +
-			     c->opens[OPEN_PATH_PASSTHROUGH_DIRECT]), /* */
+			     c->opens[OPEN_PATH_PASSTHROUGH_DIRECT] - c->opens_uring), /* */
 		"direct", (json_int_t)direct, /* */
 		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
 		"hot", (json_int_t)c->opens_hot, /* */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "scm_fd.h"
+
 #define BUCKETS 256 /* of calls in flight, by id */
 
 struct queued {
@@ -112,21 +114,11 @@ pid_t broker_client_peer_pid(const struct broker_client *b)
 /* 0, or a negative errno: -EAGAIN when it would block. */
 static int send_packet(int socket, const void *packet, size_t length, int fd)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = {0};
+	struct scm_fd control;
 	struct iovec iov = {.iov_base = (void *)packet, .iov_len = length};
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (fd >= 0) {
-		message.msg_control = &control;
-		message.msg_controllen = sizeof(control);
-		control.header.cmsg_level = SOL_SOCKET;
-		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-	}
+	scm_fd_attach(&control, &message, fd);
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
@@ -198,7 +190,8 @@ static void send_queued(struct broker_client *b)
 	}
 }
 
-static int handle_reply(struct broker_client *b, const struct broker_header *header, const void *body)
+static int handle_reply(
+	struct broker_client *b, const struct broker_header *header, const void *body, int *fd)
 {
 	struct broker_call *call = NULL;
 
@@ -218,6 +211,7 @@ static int handle_reply(struct broker_client *b, const struct broker_header *hea
 	}
 	if (!call)
 		return -EPROTO;
+	call->fd = fd;
 	call->done(call, 0, body);
 	return 0;
 }
@@ -230,19 +224,27 @@ int broker_client_service(struct broker_client *b)
 			struct broker_header header;
 			uint8_t bytes[BROKER_MAX_MESSAGE];
 		} packet;
-		ssize_t n = recv(b->fd, &packet, sizeof(packet), MSG_DONTWAIT | MSG_TRUNC);
+		struct scm_fd control;
+		struct iovec iov = {.iov_base = &packet, .iov_len = sizeof(packet)};
+		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+		_cleanup_close_ int fd = -1;
+		ssize_t n;
 		int r = 0;
+
+		scm_fd_expect(&control, &message);
+		n = recvmsg(b->fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return 0;
 		if (n <= 0)
 			return -ENOTCONN;
+		fd = scm_fd_received(&message);
 		if ((size_t)n < sizeof(packet.header) || (size_t)n > sizeof(packet) ||
 			packet.header.length != (uint32_t)n ||
 			packet.header.length != broker_packet_length(packet.header.type))
 			return -EPROTO;
 		if (packet.header.type & BROKER_REPLY)
-			r = handle_reply(b, &packet.header, packet.bytes + sizeof(packet.header));
+			r = handle_reply(b, &packet.header, packet.bytes + sizeof(packet.header), &fd);
 		else if (packet.header.type >= BROKER_MATCHED)
 			b->event(b->arg, packet.header.type, packet.bytes + sizeof(packet.header));
 		else

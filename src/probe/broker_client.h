@@ -18,6 +18,8 @@ struct broker_call {
 	struct list node; /* the broker client's */
 	uint64_t id;
 	uint32_t type;
+	/* With a reply: the descriptor that came with it, to be stolen, or -1. */
+	int *fd;
 	/* error 0 and the body of the reply that fits the request, or -ENOTCONN and NULL */
 	void (*done)(struct broker_call *call, int error, const void *body);
 };

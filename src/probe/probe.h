@@ -70,7 +70,10 @@ struct probe;
 /* The options' strings are copied. Nothing happens yet. */
 int probe_new(const struct probe_options *options, struct probe **ret);
 
-/* Starts the thread: fuse_fd is the mount's /dev/fuse and stays the caller's, root its handle. */
+/*
+ * Starts the thread: fuse_fd is the mount's /dev/fuse and stays the caller's, -1 when nothing can be
+ * registered on it; root is the mount's handle.
+ */
 int probe_start(struct probe *p, int fuse_fd, const struct broker_fh *root);
 
 /* Ends the session and the thread; requests from now on end with -ENOTCONN. Takes NULL. */

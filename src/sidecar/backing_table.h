@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The backing ids that one session has out, each with the real descriptor that was opened before the
- * id was handed out and that COMMIT fsyncs, and a reference to its export's mount. Belongs to the
- * session's thread alone.
+ * id was handed out and that COMMIT fsyncs, and a reference to its export's mount. The descriptors that
+ * it has out are there, too, under negative numbers and without one of our own. Belongs to the session's
+ * thread alone.
  */
 #pragma once
 

@@ -54,6 +54,19 @@ static int make_id(const struct grant_context *g, const struct broker_cred *cred
 	return id;
 }
 
+/*
+ * A descriptor for reading, on the clone: nothing of it leads back to a file that can be changed. Waiting
+ * is the reader's business: with O_NONBLOCK io_uring would not do it for him.
+ */
+static int make_descriptor(const struct grant_context *g)
+{
+	_cleanup_close_ int fd = export_mount_open_file(g->at->mount, &g->at->handle, true);
+
+	if (fd >= 0 && fcntl(fd, F_SETFL, 0) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
 static void fail(struct broker_open_reply *reply, int error, enum reason reason)
 {
 	*reply = (struct broker_open_reply){.error = error, .reason = reason};
@@ -61,10 +74,11 @@ static void fail(struct broker_open_reply *reply, int error, enum reason reason)
 
 /* Question (b): what may be registered. Everything that stops it is a reason, never an error. */
 static void register_file(const struct grant_context *g, const struct access_file *file,
-	const struct broker_cred *cred, struct broker_open_reply *reply, int *ret_kept)
+	const struct broker_cred *cred, uint32_t flags, struct broker_open_reply *reply, int *ret_kept,
+	int *ret_given)
 {
 	bool may_read, may_write;
-	int id;
+	int id = 0;
 
 	if (!g->may_register) {
 		reply->reason = REASON_LIMIT;
@@ -75,17 +89,21 @@ static void register_file(const struct grant_context *g, const struct access_fil
 		return;
 	}
 	may_write = may_write && g->at->perms.write && !export_mount_read_only(g->at->mount);
-	id = make_id(g, cred, may_write, ret_kept);
-	if (id <= 0) {
-		reply->reason = REASON_KERNEL_REFUSED;
+	if ((flags & BROKER_OPEN_WANT_ID) != 0 && g->fuse_fd >= 0)
+		id = make_id(g, cred, may_write, ret_kept);
+	if (id > 0) {
+		reply->backing_id = id;
+		reply->writable = may_write;
 		return;
 	}
-	reply->backing_id = id;
-	reply->writable = may_write;
+	if ((flags & BROKER_OPEN_WANT_FD) != 0)
+		*ret_given = make_descriptor(g);
+	if (*ret_given < 0)
+		reply->reason = REASON_KERNEL_REFUSED;
 }
 
 void grant_open(const struct grant_context *g, const struct broker_open *request,
-	struct broker_open_reply *reply, int *ret_kept)
+	struct broker_open_reply *reply, int *ret_kept, int *ret_given)
 {
 	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
 	struct access_file file;
@@ -93,7 +111,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	struct statx stx;
 	int r;
 
-	*ret_kept = -1;
+	*ret_kept = *ret_given = -1;
 	*reply = (struct broker_open_reply){0};
 	if (fd < 0) {
 		fail(reply, -ESTALE, REASON_BAD_HANDLE);
@@ -137,11 +155,11 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		reply->reason = REASON_SET_ID;
 		return;
 	}
-	if ((request->flags & BROKER_OPEN_WANT_ID) == 0)
+	if ((request->flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) == 0)
 		return;
 	if ((stx.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {
 		reply->reason = REASON_APPEND_ONLY;
 		return;
 	}
-	register_file(g, &file, &cred, reply, ret_kept);
+	register_file(g, &file, &cred, request->flags, reply, ret_kept, ret_given);
 }

@@ -16,15 +16,16 @@ struct grant_context {
 	const struct server_kind *server;
 	const struct location *at;
 	bool may_register; /* false: the session has all the ids it may have */
-	int fuse_fd;
+	int fuse_fd; /* -1: the client has none to register ids on */
 };
 
 /*
  * Fills *reply, its error included. When it carries an id, *ret_kept is the O_RDONLY descriptor that
- * was opened before the id was made and that COMMIT is to fsync: the caller's; else -1.
+ * was opened before the id was made and that COMMIT is to fsync: the caller's; else -1. *ret_given is a
+ * descriptor for the client, the caller's, too, and -1 otherwise.
  */
 void grant_open(const struct grant_context *g, const struct broker_open *request,
-	struct broker_open_reply *reply, int *ret_kept);
+	struct broker_open_reply *reply, int *ret_kept, int *ret_given);
 
 /* The attributes of an O_PATH descriptor, as they go over the wire. */
 struct statx;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "scm_fd.h"
 #include "util.h"
 
 #define MAX_FDS 4 /* room to find out that there are too many */
@@ -18,7 +19,7 @@ int packet_check(const struct packet *p, size_t size, int fds)
 	if (size < sizeof(p->header) || p->header.length != size ||
 		p->header.type >= BROKER_REPLY || broker_packet_length(p->header.type) != size)
 		return -EPROTO;
-	if (fds != (p->header.type == BROKER_HELLO ? 1 : 0))
+	if (fds > (p->header.type == BROKER_HELLO ? 1 : 0))
 		return -EPROTO;
 	switch (p->header.type) {
 	case BROKER_HELLO:
@@ -76,19 +77,23 @@ int packet_receive(int socket, bool with_fd, struct packet *ret)
 	return r;
 }
 
-int packet_send(int socket, uint32_t type, uint64_t id, const void *body)
+int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd)
 {
 	struct {
 		struct broker_header header;
 		uint8_t body[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} out = {.header = {.type = type, .length = broker_packet_length(type), .id = id}};
+	struct scm_fd control;
+	struct iovec iov = {.iov_base = &out, .iov_len = out.header.length};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t n;
 
 	if (out.header.length == 0 || out.header.length > sizeof(out))
 		return -EINVAL;
 	memcpy(out.body, body, out.header.length - sizeof(out.header));
+	scm_fd_attach(&control, &msg, fd);
 	do
-		n = send(socket, &out, out.header.length, MSG_NOSIGNAL);
+		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
 	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : 0;
 }
@@ -97,5 +102,5 @@ int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsign
 {
 	struct broker_status s = {.error = error, .reason = reason};
 
-	return packet_send(socket, type, id, &s);
+	return packet_send(socket, type, id, &s, -1);
 }

@@ -36,6 +36,9 @@ int packet_check(const struct packet *p, size_t size, int fds);
  */
 int packet_receive(int socket, bool with_fd, struct packet *ret);
 
-/* The body's size is the type's. A peer that does not take it within the socket's timeout: -EAGAIN. */
-int packet_send(int socket, uint32_t type, uint64_t id, const void *body);
+/*
+ * The body's size is the type's; fd, or -1, travels with it. A peer that does not take it within the
+ * socket's timeout: -EAGAIN.
+ */
+int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd);
 int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason);

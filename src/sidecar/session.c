@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -124,7 +125,7 @@ static int on_hello(struct run *x, struct packet *p)
 	if (x->state != MATCHED)
 		return -EPROTO;
 	x->fuse_fd = steal_fd(&p->fd);
-	r = fuse_device_identify(x->fuse_fd);
+	r = x->fuse_fd >= 0 ? fuse_device_identify(x->fuse_fd) : 0;
 	if (p->body.hello.version != BROKER_VERSION)
 		reason = REASON_BAD_BROKER;
 	else if (r < 0)
@@ -135,7 +136,7 @@ static int on_hello(struct run *x, struct packet *p)
 		reply.error = reason == REASON_BAD_DESCRIPTOR ? -EBADF : error_of(reason);
 		reply.reason = reason;
 	}
-	r = packet_send(x->s->socket, BROKER_HELLO | BROKER_REPLY, p->header.id, &reply);
+	r = packet_send(x->s->socket, BROKER_HELLO | BROKER_REPLY, p->header.id, &reply, -1);
 	if (r < 0)
 		return r;
 	if (reason != REASON_NONE)
@@ -144,9 +145,18 @@ static int on_hello(struct run *x, struct packet *p)
 	return 0;
 }
 
+/* For a descriptor that is sent away. No other session uses it, so that nobody gives back another's. */
+static int32_t descriptor_number(void)
+{
+	static atomic_uint last;
+
+	return INT32_MIN + (int32_t)(atomic_fetch_add(&last, 1) % INT32_MAX);
+}
+
 static int on_open(struct run *x, const struct packet *p)
 {
-	bool place = (p->body.open.flags & BROKER_OPEN_WANT_ID) != 0 && x->ids.count < x->max_ids &&
+	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
+		x->ids.count < x->max_ids &&
 		broker_take_id(x->s) >= 0;
 	struct location at;
 	struct grant_context g = {.server = x->locator.table->server,
@@ -155,34 +165,41 @@ static int on_open(struct run *x, const struct packet *p)
 		.may_register = place};
 	struct broker_open_reply reply = {0};
 	enum reason reason = locator_find(&x->locator, &p->body.open.fh, &at);
+	_cleanup_close_ int given = -1;
 	int kept = -1;
 
 	if (reason != REASON_NONE) {
 		reply.error = error_of(reason);
 		reply.reason = reason;
 	} else {
-		grant_open(&g, &p->body.open, &reply, &kept);
+		grant_open(&g, &p->body.open, &reply, &kept, &given);
 	}
-	if (reply.backing_id > 0 && backing_table_add(&x->ids, reply.backing_id, kept, at.mount) < 0) {
-		(void)fuse_device_backing_close(x->fuse_fd, reply.backing_id);
+	if (given >= 0)
+		reply.backing_id = descriptor_number();
+	if (reply.backing_id != 0 && backing_table_add(&x->ids, reply.backing_id, kept, at.mount) < 0) {
+		if (reply.backing_id > 0)
+			(void)fuse_device_backing_close(x->fuse_fd, reply.backing_id);
 		(void)close_fd(kept);
+		close_fdp(&given);
 		reply.backing_id = 0;
 		reply.writable = 0;
 		reply.reason = REASON_LIMIT;
 	}
-	if (place && reply.backing_id <= 0)
+	if (place && reply.backing_id == 0)
 		broker_give_id(x->s);
-	return packet_send(x->s->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply);
+	return packet_send(x->s->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, given);
 }
 
 static int on_release(struct run *x, const struct packet *p)
 {
 	int32_t id = p->body.release.backing_id;
-	int r = fuse_device_backing_close(x->fuse_fd, id);
+	int r = id > 0 ? fuse_device_backing_close(x->fuse_fd, id) : 0;
+	int removed = backing_table_remove(&x->ids, id); /* not there: an earlier session's */
 
+	if (id <= 0)
+		r = removed;
 	if (r >= 0)
 		broker_give_id(x->s);
-	(void)backing_table_remove(&x->ids, id); /* not there: an earlier session's */
 	return packet_send_status(
 		x->s->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
 }
@@ -236,7 +253,7 @@ static int on_match(struct run *x, const struct ip_address *peer, uint16_t port)
 	m.reserved_port = x->locator.peer.port < FIRST_FREE_PORT;
 	enter(x, MATCHED, HELLO_MS);
 	log_debug("session of uid %u pid %d is local: %s", x->s->uid, x->s->pid, m.peer);
-	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m);
+	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m, -1);
 }
 
 /* Takes over a new export table; what this session used and is not as it was, is revoked. */
@@ -251,7 +268,7 @@ static int follow_exports(struct run *x)
 		return 0;
 	}
 	r = locator_follow(&x->locator, now);
-	return r <= 0 ? r : packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke);
+	return r <= 0 ? r : packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke, -1);
 }
 
 static int on_event(struct run *x)

@@ -12,7 +12,7 @@ static void check_packet(const struct packet *p)
 	CHECK(p->fd == -1);
 	switch (p->header.type) {
 	case BROKER_HELLO:
-		CHECK(false); /* no descriptor came with it */
+		CHECK(p->body.hello.root.length >= 1 && p->body.hello.root.length <= BROKER_MAX_FH);
 		break;
 	case BROKER_OPEN:
 		CHECK(p->body.open.fh.length >= 1 && p->body.open.fh.length <= BROKER_MAX_FH);

@@ -135,7 +135,7 @@ def write_nonce(nonce=None, record=None, registry=REGISTRY):
 
 ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
-WANT_ID, ATTR = 1, 2
+WANT_ID, ATTR, WANT_FD = 1, 2, 4
 REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED = 26, 24, 13
 
 
@@ -174,13 +174,14 @@ class Broker:
             raise Closed from None
 
     def receive(self):
-        """(type, body) of the next packet."""
+        """(type, body) of the next packet; a descriptor that came along is in self.fd."""
         try:
-            packet = self.socket.recv(4096)
+            packet, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
         except ConnectionResetError:
             raise Closed from None
         if not packet:
             raise Closed
+        self.fd = fds[0] if fds else None
         kind, _, _ = struct.unpack("=IIQ", packet[:16])
         return kind, packet[16:]
 
@@ -225,12 +226,14 @@ class Broker:
             raise OSError(errno.EPROTO, f"{kind:#x} came instead of MATCHED")
         return body[:56].split(b"\0")[0].decode()
 
-    def hello(self, root, fuse_fd):
-        answer = self.call(HELLO, struct.pack("=I", 1) + broker_fh(root), [fuse_fd])
+    def hello(self, root, fuse_fd=None):
+        answer = self.call(HELLO, struct.pack("=I", 1) + broker_fh(root), [] if fuse_fd is None else [fuse_fd])
         return struct.unpack("=iI", answer[:8])
 
     def open(self, handle, uid=0, gid=0, groups=(), flags=WANT_ID):
-        return Grant(self.call(OPEN, open_body(handle, uid, gid, groups, flags)))
+        grant = Grant(self.call(OPEN, open_body(handle, uid, gid, groups, flags)))
+        grant.fd = self.fd
+        return grant
 
     def release(self, backing_id):
         return struct.unpack("=iI", self.call(RELEASE, struct.pack("=iI", backing_id, 0)))[0]
@@ -248,7 +251,7 @@ class Grant:
          self.fileid) = struct.unpack("=iIIiIIQ", body[:32])
 
     def kind(self):
-        return "none" if self.id <= 0 else "writable" if self.writable else "read-only"
+        return "descriptor" if self.id < 0 else "none" if self.id == 0 else "writable" if self.writable else "read-only"
 
     def __repr__(self):
         return f"error {self.error}, reason {self.reason}, access {self.access:#x}, id {self.id} ({self.kind()})"

@@ -290,7 +290,8 @@ struct opens world_opens(const struct world *w)
 {
 	long passthrough = world_status(w, "\"opens\":", "passthrough");
 
-	return (struct opens){.all = passthrough + world_status(w, "\"opens\":", "remote"),
+	return (struct opens){.all = passthrough + world_status(w, "\"opens\":", "uring") +
+				     world_status(w, "\"opens\":", "remote"),
 		.passthrough = passthrough + world_status(w, "\"opens\":", "passthrough_direct")};
 }
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A backing file that the sidecar sent a descriptor of, for reading: what an inode has of it, and every
+ * read that is on its way. With the last reference it is closed and given back.
+ *
+ * Constant, but for the count, which is atomic.
+ */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "fuse/fs.h"
+
+struct granted_file {
+	atomic_uint refs;
+	struct backing_ids *ids;
+	int fd;
+	int32_t number;      /* the sidecar's, negative */
+	bool instead;        /* the kernel would not have an id */
+	uint64_t generation; /* of the session that it is of; it serves no read of another */
+	atomic_bool no_cache; /* struct uring_read */
+};
+
+/* Takes fd over, also on failure. One reference, or NULL when there is no memory. */
+struct granted_file *granted_file_new(struct backing_ids *ids, int fd, int32_t number, uint64_t generation);
+
+/* Whether there is one and it is of that session, which is not 0. */
+static inline bool granted_file_serves(const struct granted_file *g, uint64_t generation)
+{
+	return g && generation != 0 && g->generation == generation;
+}
+
+struct granted_file *granted_file_ref(struct granted_file *g);
+
+/*
+ * What the server would say to GETATTR, but for the fsid. -EOPNOTSUPP in a user namespace of one's own, where
+ * the kernel says other uids than the server.
+ */
+int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
+
+/* The inode's, with a reference, when it serves the mount's session; NULL when the server must be asked. */
+struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
+
+/* Without any lock. Takes NULL; returns NULL. */
+struct granted_file *granted_file_unref(struct granted_file *g);

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * One descriptor that travels with a message over an AF_UNIX socket: unix(7), SCM_RIGHTS. The struct is
+ * the control buffer and must live as long as the message.
+ */
+#pragma once
+
+#include <string.h>
+#include <sys/socket.h>
+
+struct scm_fd {
+	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))];
+};
+
+/* Room for receiving one; what is more the kernel closes, and says MSG_CTRUNC. */
+static inline void scm_fd_expect(struct scm_fd *s, struct msghdr *m)
+{
+	memset(s, 0, sizeof(*s));
+	m->msg_control = s->room;
+	m->msg_controllen = sizeof(s->room);
+}
+
+/* For sending; with fd -1 nothing travels. */
+static inline void scm_fd_attach(struct scm_fd *s, struct msghdr *m, int fd)
+{
+	struct cmsghdr *c;
+
+	if (fd < 0)
+		return;
+	scm_fd_expect(s, m);
+	c = CMSG_FIRSTHDR(m);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+}
+
+/* The descriptor that came, the caller's; -1 for none. */
+static inline int scm_fd_received(struct msghdr *m)
+{
+	const struct cmsghdr *c = CMSG_FIRSTHDR(m);
+	int fd = -1;
+
+	if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+		c->cmsg_len == CMSG_LEN(sizeof(int)))
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	return fd;
+}

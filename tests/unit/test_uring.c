@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "cmocka_setup.h"
+
+#include <fcntl.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "io/uring.h"
+
+#define SIZE 1000003
+#define MANY 2000 /* more than a ring takes at once */
+
+static uint8_t content[SIZE];
+
+struct waiter {
+	struct uring_read read;
+	ssize_t result;
+	unsigned calls;
+	sem_t *done;
+};
+
+static void note(struct uring_read *r, ssize_t result)
+{
+	struct waiter *w = CONTAINER_OF(r, struct waiter, read);
+
+	w->result = result;
+	w->calls++;
+	(void)sem_post(w->done);
+}
+
+struct fixture {
+	struct uring *uring;
+	int fd;
+	sem_t done;
+};
+
+static int set_up(void **state)
+{
+	static struct fixture f;
+	char path[] = "/var/tmp/test_uring.XXXXXX"; /* no tmpfs: its pages are all there */
+	int r = uring_new(&f.uring);
+
+	if (r == -ENOSYS || r == -EPERM) {
+		(void)printf("# this kernel allows no io_uring here: %d\n", r);
+		return -1;
+	}
+	f.fd = mkstemp(path);
+	(void)unlink(path);
+	for (size_t i = 0; i < SIZE; i++)
+		content[i] = (uint8_t)(i * 2654435761U >> 13);
+	(void)sem_init(&f.done, 0, 0);
+	*state = &f;
+	return f.fd >= 0 ? write_all(f.fd, content, SIZE) : -1;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *f = *state;
+
+	f->uring = uring_free(f->uring);
+	f->fd = close_fd(f->fd);
+	return sem_destroy(&f->done);
+}
+
+static void forget_pages(int fd)
+{
+	assert_int_equal(fsync(fd), 0);
+	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+}
+
+static void start(struct fixture *f, struct waiter *w, int fd, uint64_t offset, size_t size)
+{
+	*w = (struct waiter){.done = &f->done,
+		.read = {.fd = fd, .offset = offset, .size = size, .buf = malloc(size), .done = note}};
+	assert_non_null(w->read.buf);
+	uring_read(f->uring, &w->read);
+}
+
+static void finish(struct waiter *w, ssize_t expected)
+{
+	assert_int_equal(w->result, expected);
+	assert_int_equal(w->calls, 1);
+	if (expected > 0)
+		assert_memory_equal(w->read.buf, content + w->read.offset, (size_t)expected);
+	free(w->read.buf);
+}
+
+static void read_one(struct fixture *f, int fd, uint64_t offset, size_t size, ssize_t expected)
+{
+	struct waiter w;
+
+	start(f, &w, fd, offset, size);
+	assert_int_equal(sem_wait(&f->done), 0);
+	finish(&w, expected);
+}
+
+static void what_the_file_has_is_read(void **state)
+{
+	struct fixture *f = *state;
+
+	for (int cached = 0; cached < 2; cached++) {
+		if (!cached)
+			forget_pages(f->fd);
+		read_one(f, f->fd, 0, SIZE, SIZE);
+		read_one(f, f->fd, 4097, 1, 1);
+		read_one(f, f->fd, 77, 500000, 500000);
+		read_one(f, f->fd, SIZE - 10, 4096, 10);
+		read_one(f, f->fd, SIZE, 4096, 0);
+		read_one(f, f->fd, SIZE + 100000, 4096, 0);
+	}
+}
+
+/* What is not in the page cache behind what is. */
+static void a_read_that_is_half_there_is_whole(void **state)
+{
+	struct fixture *f = *state;
+
+	forget_pages(f->fd);
+	assert_int_equal(posix_fadvise(f->fd, 0, 0, POSIX_FADV_RANDOM), 0);
+	read_one(f, f->fd, 0, 8192, 8192);
+	read_one(f, f->fd, 0, 200000, 200000);
+	read_one(f, f->fd, 199000, SIZE, SIZE - 199000);
+}
+
+static void many_at_once_are_each_answered_once(void **state)
+{
+	struct fixture *f = *state;
+	struct waiter *w = calloc(MANY, sizeof(*w));
+
+	assert_non_null(w);
+	forget_pages(f->fd);
+	for (unsigned n = 0; n < MANY; n++)
+		start(f, &w[n], f->fd, n * 487ULL, 3000);
+	for (unsigned n = 0; n < MANY; n++)
+		assert_int_equal(sem_wait(&f->done), 0);
+	for (unsigned n = 0; n < MANY; n++)
+		finish(&w[n], MIN(3000, SIZE - (ssize_t)(n * 487)));
+	free(w);
+}
+
+static void errors_are_told(void **state)
+{
+	struct fixture *f = *state;
+	_cleanup_close_ int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	read_one(f, -1, 0, 10, -EBADF);
+	read_one(f, directory, 0, 10, -EISDIR);
+}
+
+static void the_end_waits_for_all(void **state)
+{
+	struct fixture *f = *state;
+	static struct waiter w[200];
+
+	forget_pages(f->fd);
+	for (unsigned n = 0; n < ARRAY_SIZE(w); n++)
+		start(f, &w[n], f->fd, n * 5000ULL, 4096);
+	f->uring = uring_free(f->uring);
+	for (unsigned n = 0; n < ARRAY_SIZE(w); n++)
+		finish(&w[n], MIN(4096, SIZE - (ssize_t)(n * 5000)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_the_file_has_is_read, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_read_that_is_half_there_is_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(many_at_once_are_each_answered_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(errors_are_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_end_waits_for_all, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
