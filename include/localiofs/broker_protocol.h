@@ -35,6 +35,9 @@ enum broker_type {
 	BROKER_RELEASE = 4,  /* struct broker_release -> broker_status */
 	BROKER_COMMIT = 5,   /* struct broker_commit -> broker_status */
 	BROKER_PING = 6,     /* no body -> broker_status */
+	BROKER_FALLOCATE = 7, /* struct broker_range -> broker_status */
+	BROKER_SEEK = 8,     /* struct broker_range -> broker_amount */
+	BROKER_COPY = 9,     /* struct broker_copy -> broker_amount */
 
 	/* replies: the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -152,6 +155,30 @@ struct broker_commit {
 	uint32_t pad;
 };
 
+/* Of the file behind an id of this session; -ENOENT for an id of an earlier one. */
+struct broker_range {
+	int32_t backing_id;
+	uint32_t how;    /* FALLOCATE: fallocate(2)'s mode; -EBADF when the id is not writable.
+				SEEK: SEEK_DATA or SEEK_HOLE of lseek(2) */
+	uint64_t offset;
+	uint64_t length; /* FALLOCATE */
+};
+
+/* copy_file_range(2) between the files behind two ids of this session, the second a writable one. */
+struct broker_copy {
+	int32_t from;
+	int32_t to;
+	uint64_t from_offset;
+	uint64_t to_offset;
+	uint64_t length;
+};
+
+struct broker_amount {
+	int32_t error;
+	uint32_t reason;
+	uint64_t amount; /* SEEK: the offset; COPY: bytes, which may be fewer than were asked for */
+};
+
 /* No grant made before this message may serve a new open. */
 struct broker_revoke {
 	uint32_t reason; /* enum reason */
@@ -172,6 +199,9 @@ BROKER_ASSERT(broker_open, 212);
 BROKER_ASSERT(broker_open_reply, 112);
 BROKER_ASSERT(broker_release, 8);
 BROKER_ASSERT(broker_commit, 8);
+BROKER_ASSERT(broker_range, 24);
+BROKER_ASSERT(broker_copy, 32);
+BROKER_ASSERT(broker_amount, 16);
 BROKER_ASSERT(broker_revoke, 8);
 #undef BROKER_ASSERT
 
@@ -199,10 +229,18 @@ static inline uint32_t broker_packet_length(uint32_t type)
 	case BROKER_PING:
 		body = 0;
 		break;
+	case BROKER_FALLOCATE:
+	case BROKER_SEEK:
+		body = sizeof(struct broker_range);
+		break;
+	case BROKER_COPY:
+		body = sizeof(struct broker_copy);
+		break;
 	case BROKER_ANNOUNCE | BROKER_REPLY:
 	case BROKER_RELEASE | BROKER_REPLY:
 	case BROKER_COMMIT | BROKER_REPLY:
 	case BROKER_PING | BROKER_REPLY:
+	case BROKER_FALLOCATE | BROKER_REPLY:
 	case BROKER_GOODBYE:
 		body = sizeof(struct broker_status);
 		break;
@@ -211,6 +249,10 @@ static inline uint32_t broker_packet_length(uint32_t type)
 		break;
 	case BROKER_OPEN | BROKER_REPLY:
 		body = sizeof(struct broker_open_reply);
+		break;
+	case BROKER_SEEK | BROKER_REPLY:
+	case BROKER_COPY | BROKER_REPLY:
+		body = sizeof(struct broker_amount);
 		break;
 	case BROKER_MATCHED:
 		body = sizeof(struct broker_matched);

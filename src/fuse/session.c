@@ -325,6 +325,7 @@ static int mount_fuse(struct session *s, char *sentence, size_t size)
 	directory_set_operations(&ops);
 	open_set_operations(&ops);
 	data_set_operations(&ops);
+	ranges_set_operations(&ops);
 	lock_requests_set_operations(&ops);
 	status_set_operations(&ops);
 	r = kernel_mount_new_session(fs, &ops, sentence, size);

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/backing_table.h"
 
-struct backing {
-	struct list node;
-	int32_t id;
-	int fd;
-	struct export_mount *mount;
-};
-
 static struct backing *find(const struct backing_table *t, int32_t id)
 {
 	const struct list *bucket = &t->buckets[(uint32_t)id % BACKING_BUCKETS];
@@ -45,25 +38,31 @@ void backing_table_done(struct backing_table *t)
 			drop(t, CONTAINER_OF(pos, struct backing, node));
 }
 
-int backing_table_add(struct backing_table *t, int32_t id, int fd, struct export_mount *m)
+int backing_table_add(struct backing_table *t, const struct backing *what)
 {
-	struct backing *b = malloc(sizeof(*b)), *old = find(t, id);
+	struct backing *b = malloc(sizeof(*b)), *old = find(t, what->id);
 
 	if (b == NULL)
 		return -ENOMEM;
 	if (old != NULL)
 		drop(t, old);
-	*b = (struct backing){.id = id, .fd = fd, .mount = export_mount_ref(m)};
-	list_append(&t->buckets[(uint32_t)id % BACKING_BUCKETS], &b->node);
+	*b = *what;
+	(void)export_mount_ref(b->mount);
+	list_append(&t->buckets[(uint32_t)b->id % BACKING_BUCKETS], &b->node);
 	t->count++;
 	return 0;
 }
 
-int backing_table_find(const struct backing_table *t, int32_t id)
+const struct backing *backing_table_find(const struct backing_table *t, int32_t id)
 {
-	const struct backing *b = find(t, id);
+	return find(t, id);
+}
 
-	return b != NULL ? b->fd : -ENOENT;
+void backing_table_withdraw(struct backing_table *t)
+{
+	for (size_t i = 0; i < BACKING_BUCKETS; i++)
+		LIST_FOREACH(pos, &t->buckets[i])
+			CONTAINER_OF(pos, struct backing, node)->writable = false;
 }
 
 int backing_table_remove(struct backing_table *t, int32_t id)

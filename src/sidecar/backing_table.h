@@ -9,10 +9,21 @@
 
 #include <stdint.h>
 
+#include "localiofs/broker_protocol.h"
 #include "sidecar/export_mount.h"
 #include "util.h"
 
 #define BACKING_BUCKETS 1024
+
+/* One id. */
+struct backing {
+	struct list node;
+	int32_t id;
+	int fd;                    /* the table's; -1 of what was sent away */
+	bool writable;             /* the session may change the file by it */
+	struct broker_cred cred;   /* as which the kernel writes to it */
+	struct export_mount *mount;
+};
 
 struct backing_table {
 	struct list buckets[BACKING_BUCKETS];
@@ -22,9 +33,11 @@ struct backing_table {
 void backing_table_init(struct backing_table *t);
 void backing_table_done(struct backing_table *t); /* closes every descriptor */
 
-/* Takes over fd, but not on failure. An id that is there already gets what is new. */
-int backing_table_add(struct backing_table *t, int32_t id, int fd, struct export_mount *m);
-/* The descriptor, still the table's; -ENOENT. */
-int backing_table_find(const struct backing_table *t, int32_t id);
+/* Copies what; takes over its fd, but not on failure, and refers to its mount. An id that is there already gets what is new. */
+int backing_table_add(struct backing_table *t, const struct backing *what);
+/* NULL when it is not there. */
+const struct backing *backing_table_find(const struct backing_table *t, int32_t id);
+/* What was granted is withdrawn: none is writable any more. */
+void backing_table_withdraw(struct backing_table *t);
 /* Closes the descriptor; -ENOENT. */
 int backing_table_remove(struct backing_table *t, int32_t id);

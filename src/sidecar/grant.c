@@ -74,8 +74,7 @@ static void fail(struct broker_open_reply *reply, int error, enum reason reason)
 
 /* Question (b): what may be registered. Everything that stops it is a reason, never an error. */
 static void register_file(const struct grant_context *g, const struct access_file *file,
-	const struct broker_cred *cred, uint32_t flags, struct broker_open_reply *reply, int *ret_kept,
-	int *ret_given)
+	uint32_t flags, struct broker_open_reply *reply, struct grant *ret)
 {
 	bool may_read, may_write;
 	int id = 0;
@@ -90,28 +89,28 @@ static void register_file(const struct grant_context *g, const struct access_fil
 	}
 	may_write = may_write && g->at->perms.write && !export_mount_read_only(g->at->mount);
 	if ((flags & BROKER_OPEN_WANT_ID) != 0 && g->fuse_fd >= 0)
-		id = make_id(g, cred, may_write, ret_kept);
+		id = make_id(g, &ret->cred, may_write, &ret->kept);
 	if (id > 0) {
 		reply->backing_id = id;
 		reply->writable = may_write;
 		return;
 	}
 	if ((flags & BROKER_OPEN_WANT_FD) != 0)
-		*ret_given = make_descriptor(g);
-	if (*ret_given < 0)
+		ret->given = make_descriptor(g);
+	if (ret->given < 0)
 		reply->reason = REASON_KERNEL_REFUSED;
 }
 
 void grant_open(const struct grant_context *g, const struct broker_open *request,
-	struct broker_open_reply *reply, int *ret_kept, int *ret_given)
+	struct broker_open_reply *reply, struct grant *ret)
 {
 	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
 	struct access_file file;
-	struct broker_cred wire = request->cred, cred;
+	struct broker_cred wire = request->cred;
 	struct statx stx;
 	int r;
 
-	*ret_kept = *ret_given = -1;
+	*ret = (struct grant){.kept = -1, .given = -1};
 	*reply = (struct broker_open_reply){0};
 	if (fd < 0) {
 		fail(reply, -ESTALE, REASON_BAD_HANDLE);
@@ -128,7 +127,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		fail(reply, -EACCES, REASON_EXPORT_OPTIONS);
 		return;
 	}
-	r = g->server->squash(&g->at->perms, &wire, &cred);
+	r = g->server->squash(&g->at->perms, &wire, &ret->cred);
 	if (r < 0) {
 		fail(reply, -EACCES, REASON_CLIENT_DENIED);
 		return;
@@ -143,13 +142,13 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		.gid = stx.stx_gid,
 		.append_only = (stx.stx_attributes & STATX_ATTR_APPEND) != 0};
 	/* Question (a): what the server would say to ACCESS. */
-	r = g->server->access(&file, &cred, g->at->perms.write);
+	r = g->server->access(&file, &ret->cred, g->at->perms.write);
 	if (r < 0) {
 		fail(reply, r, REASON_BAD_HANDLE);
 		return;
 	}
 	reply->access = (uint32_t)r;
-	reply->root = cred.uid == 0;
+	reply->root = ret->cred.uid == 0;
 	/* A backing id has one credential, and which writer clears the bits depends on his own. */
 	if ((stx.stx_mode & (S_ISUID | S_ISGID)) != 0) {
 		reply->reason = REASON_SET_ID;
@@ -161,5 +160,5 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		reply->reason = REASON_APPEND_ONLY;
 		return;
 	}
-	register_file(g, &file, &cred, request->flags, reply, ret_kept, ret_given);
+	register_file(g, &file, request->flags, reply, ret);
 }

@@ -19,13 +19,16 @@ struct grant_context {
 	int fuse_fd; /* -1: the client has none to register ids on */
 };
 
-/*
- * Fills *reply, its error included. When it carries an id, *ret_kept is the O_RDONLY descriptor that
- * was opened before the id was made and that COMMIT is to fsync: the caller's; else -1. *ret_given is a
- * descriptor for the client, the caller's, too, and -1 otherwise.
- */
+/* What comes with an answer; the descriptors are the caller's. */
+struct grant {
+	int kept;  /* with an id: the O_RDONLY descriptor that was opened before it was made, which COMMIT fsyncs; or -1 */
+	int given; /* a descriptor for the client, or -1 */
+	struct broker_cred cred; /* the opener after the squash, with whose credential the id was made */
+};
+
+/* Fills *reply, its error included, and *ret. */
 void grant_open(const struct grant_context *g, const struct broker_open *request,
-	struct broker_open_reply *reply, int *ret_kept, int *ret_given);
+	struct broker_open_reply *reply, struct grant *ret);
 
 /* The attributes of an O_PATH descriptor, as they go over the wire. */
 struct statx;

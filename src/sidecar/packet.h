@@ -20,6 +20,8 @@ struct packet {
 		struct broker_open open;
 		struct broker_release release;
 		struct broker_commit commit;
+		struct broker_range range;
+		struct broker_copy copy;
 		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} body;
 	int fd; /* came with HELLO; -1 otherwise. The receiver's. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/session.h"
 
+#include <fcntl.h>
+#include <linux/falloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,7 +17,7 @@
 #include "log.h"
 #include "sidecar/backing_table.h"
 #include "sidecar/broker.h"
-#include "sidecar/commit_queue.h"
+#include "sidecar/file_jobs.h"
 #include "sidecar/fuse_device.h"
 #include "sidecar/grant.h"
 #include "sidecar/locator.h"
@@ -23,7 +25,7 @@
 
 #define MAX_IDS      16384
 /* of RLIMIT_NOFILE, for all that is no backing file */
-#define SPARE_FDS    (COMMIT_PENDING + COMMIT_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
+#define SPARE_FDS    (2 * FILE_JOBS_PENDING + 3 * FILE_JOBS_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
 #define ANNOUNCE_MS  10000
 #define MATCH_MS     (NONCE_LIFETIME_S * 1000)
 #define HELLO_MS     10000
@@ -41,7 +43,7 @@ struct run {
 	int fuse_fd;
 	unsigned max_ids;
 	struct backing_table ids;
-	struct commit_queue commits;
+	struct file_jobs jobs;
 };
 
 static int compare_int(const void *a, const void *b)
@@ -153,6 +155,18 @@ static int32_t descriptor_number(void)
 	return INT32_MIN + (int32_t)(atomic_fetch_add(&last, 1) % INT32_MAX);
 }
 
+static int keep_grant(struct run *x, const struct broker_open_reply *reply, const struct grant *grant,
+	struct export_mount *mount)
+{
+	const struct backing b = {.id = reply->backing_id,
+		.fd = grant->kept,
+		.writable = reply->writable,
+		.cred = grant->cred,
+		.mount = mount};
+
+	return backing_table_add(&x->ids, &b);
+}
+
 static int on_open(struct run *x, const struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
@@ -165,29 +179,31 @@ static int on_open(struct run *x, const struct packet *p)
 		.may_register = place};
 	struct broker_open_reply reply = {0};
 	enum reason reason = locator_find(&x->locator, &p->body.open.fh, &at);
-	_cleanup_close_ int given = -1;
-	int kept = -1;
+	struct grant grant = {.kept = -1, .given = -1};
+	int r;
 
 	if (reason != REASON_NONE) {
 		reply.error = error_of(reason);
 		reply.reason = reason;
 	} else {
-		grant_open(&g, &p->body.open, &reply, &kept, &given);
+		grant_open(&g, &p->body.open, &reply, &grant);
 	}
-	if (given >= 0)
+	if (grant.given >= 0)
 		reply.backing_id = descriptor_number();
-	if (reply.backing_id != 0 && backing_table_add(&x->ids, reply.backing_id, kept, at.mount) < 0) {
+	if (reply.backing_id != 0 && keep_grant(x, &reply, &grant, at.mount) < 0) {
 		if (reply.backing_id > 0)
 			(void)fuse_device_backing_close(x->fuse_fd, reply.backing_id);
-		(void)close_fd(kept);
-		close_fdp(&given);
+		close_fdp(&grant.kept);
+		close_fdp(&grant.given);
 		reply.backing_id = 0;
 		reply.writable = 0;
 		reply.reason = REASON_LIMIT;
 	}
 	if (place && reply.backing_id == 0)
 		broker_give_id(x->s);
-	return packet_send(x->s->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, given);
+	r = packet_send(x->s->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
+	(void)close_fd(grant.given);
+	return r;
 }
 
 static int on_release(struct run *x, const struct packet *p)
@@ -204,16 +220,78 @@ static int on_release(struct run *x, const struct packet *p)
 		x->s->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
 }
 
-static int on_commit(struct run *x, const struct packet *p)
+/* The descriptor, still the table's; -ENOENT for an id of another session, or of what was sent away. */
+static int find_file(const struct run *x, int32_t id, int *ret)
 {
-	int r = backing_table_find(&x->ids, p->body.commit.backing_id);
+	const struct backing *b = backing_table_find(&x->ids, id);
+
+	*ret = b != NULL ? b->fd : -1;
+	return *ret >= 0 ? 0 : -ENOENT;
+}
+
+static int find_target(const struct run *x, int32_t id, struct file_job *ret)
+{
+	const struct backing *b = backing_table_find(&x->ids, id);
+	int r = find_file(x, id, &ret->target);
 
 	if (r >= 0)
-		r = commit_queue_add(&x->commits, p->header.id, r);
+		ret->cred = b->cred;
+	return r >= 0 && !b->writable ? -EBADF : r;
+}
+
+/* A worker answers; when it cannot come to that, this does. */
+static int add_job(struct run *x, const struct packet *p, int r, struct file_job *job)
+{
+	job->type = p->header.type;
+	job->request = p->header.id;
 	if (r >= 0)
-		return 0; /* a worker answers */
-	return packet_send_status(x->s->socket, BROKER_COMMIT | BROKER_REPLY, p->header.id, r,
-		r == -EAGAIN ? REASON_LIMIT : REASON_NONE);
+		r = file_jobs_add(&x->jobs, job);
+	return r >= 0 ? 0 : file_jobs_refuse(&x->jobs, job, r);
+}
+
+static int on_commit(struct run *x, const struct packet *p)
+{
+	struct file_job job = {.target = -1};
+
+	return add_job(x, p, find_file(x, p->body.commit.backing_id, &job.fd), &job);
+}
+
+static int on_seek(struct run *x, const struct packet *p)
+{
+	const struct broker_range *range = &p->body.range;
+	struct file_job job = {.target = -1, .range = *range};
+	int r = find_file(x, range->backing_id, &job.fd);
+
+	if ((range->how != SEEK_DATA && range->how != SEEK_HOLE) || range->offset > INT64_MAX)
+		r = -EINVAL;
+	return add_job(x, p, r, &job);
+}
+
+static int on_fallocate(struct run *x, const struct packet *p)
+{
+	const struct broker_range *range = &p->body.range;
+	struct file_job job = {.fd = -1, .range = *range};
+	int r = find_target(x, range->backing_id, &job);
+
+	/* What a FUSE file may be asked for: fs/fuse/file.c fuse_file_fallocate */
+	if ((range->how & ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) != 0)
+		r = -EOPNOTSUPP;
+	if (range->offset > INT64_MAX || range->length > INT64_MAX)
+		r = -EINVAL;
+	return add_job(x, p, r, &job);
+}
+
+static int on_copy(struct run *x, const struct packet *p)
+{
+	const struct broker_copy *copy = &p->body.copy;
+	struct file_job job = {.target = -1, .copy = *copy};
+	int r = find_file(x, copy->from, &job.fd);
+
+	if (r >= 0)
+		r = find_target(x, copy->to, &job);
+	if (copy->from_offset > INT64_MAX || copy->to_offset > INT64_MAX)
+		r = -EINVAL;
+	return add_job(x, p, r, &job);
 }
 
 static int dispatch(struct run *x, struct packet *p)
@@ -236,6 +314,12 @@ static int dispatch(struct run *x, struct packet *p)
 		return on_release(x, p);
 	case BROKER_COMMIT:
 		return on_commit(x, p);
+	case BROKER_FALLOCATE:
+		return on_fallocate(x, p);
+	case BROKER_SEEK:
+		return on_seek(x, p);
+	case BROKER_COPY:
+		return on_copy(x, p);
 	}
 	return -EPROTO;
 }
@@ -268,6 +352,8 @@ static int follow_exports(struct run *x)
 		return 0;
 	}
 	r = locator_follow(&x->locator, now);
+	if (r > 0)
+		backing_table_withdraw(&x->ids);
 	return r <= 0 ? r : packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke, -1);
 }
 
@@ -352,13 +438,13 @@ static void serve(struct run *x)
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_IDS + SPARE_FDS)
 		x->max_ids = limit.rlim_cur > SPARE_FDS ? (unsigned)limit.rlim_cur - SPARE_FDS : 0;
 	backing_table_init(&x->ids);
-	commit_queue_init(&x->commits, x->s->socket);
+	file_jobs_init(&x->jobs, x->s->socket);
 	enter(x, NEW, ANNOUNCE_MS);
 	r = loop(x);
 
 	/* First of all: a copy kept open would turn the daemon's death into a hang. */
 	x->fuse_fd = close_fd(x->fuse_fd);
-	commit_queue_done(&x->commits);
+	file_jobs_done(&x->jobs);
 	log_debug("session of uid %u pid %d ended: %s; %u ids", x->s->uid, x->s->pid, strerror(-r),
 		x->ids.count);
 	backing_table_done(&x->ids);

@@ -41,8 +41,11 @@ struct call {
 	int proc_fd;  /* a directory: /proc/self/fd */
 	int scratch;  /* a memfd of this side's own */
 
+	int64_t told;   /* on the reference: the mount's result */
+
 	int64_t result; /* the system call's; -1 on failure */
 	int error;      /* errno of that, else 0 */
+	bool no_holes;  /* SEEKHOLE: the result is that of who knows of none */
 	int64_t more[CALL_MORE_MAX]; /* further results, to be the same on both sides */
 	uint8_t *data;  /* what was read, to be the same too; CALL_DATA_MAX bytes of room */
 	size_t size;

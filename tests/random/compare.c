@@ -290,7 +290,7 @@ void compare_results(struct world *w, const struct op *op, const struct expectat
 				m->result, error_name(r->error), r->result);
 		return;
 	}
-	if (op->kind == OP_SEEKHOLE && m->error == 0)
+	if (r->no_holes)
 		difference_met(DIFFERENCE_HOLES_UNKNOWN);
 	/* The lock in the way: on the reference that may be the mapping's, and another one on the mount. */
 	if (is_kept_by_mapping(w, op) && r->more[0] != F_UNLCK && memcmp(m->more, r->more, sizeof(m->more)) != 0) {

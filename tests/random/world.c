@@ -252,6 +252,8 @@ void world_call(struct world *w, enum side side, const struct op *op, bool only_
 	c->map_length = m ? m->length : 0;
 	c->map_end = end_of_file(m);
 	c->see = op_infos[op->kind].see;
+	c->told = w->call[MOUNT].result;
+	c->no_holes = false;
 	c->error = 0;
 	worker_run(w->workers[op->actor][side], only_look ? call_look : call_run, c);
 }

@@ -74,7 +74,7 @@ static void every_length_but_the_right_one_is_refused(void **state)
 		if (type == BROKER_OPEN)
 			p.body.open.fh.length = 4;
 		for (uint32_t size = 0; size <= BROKER_MAX_MESSAGE; size++) {
-			bool right = type >= BROKER_ANNOUNCE && type <= BROKER_PING &&
+			bool right = type >= BROKER_ANNOUNCE && type <= BROKER_COPY &&
 				size == broker_packet_length(type);
 
 			p.header.length = size;
