@@ -34,6 +34,29 @@ static bool is_exiting(const char *stat)
 	return p && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && (flags & PF_EXITING);
 }
 
+int caller_groups(pid_t pid, gid_t *ret, int room)
+{
+	static const char name[] = "\nGroups:";
+	char text[4096], *p, *end;
+	int n = 0, r = pid <= 0 ? -ESRCH : read_proc(pid, "status", text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	p = strstr(text, name);
+	if (!p)
+		return -EIO;
+	/* strtoul() goes over line ends, too. */
+	for (p += strlen(name); n < room; n++, p = end) {
+		p += strspn(p, " \t");
+		if (*p == '\n' || *p == '\0')
+			break;
+		ret[n] = (gid_t)strtoul(p, &end, 10);
+		if (end == p)
+			return -EIO;
+	}
+	return n;
+}
+
 enum caller_state caller_state(pid_t pid)
 {
 	char text[4096];

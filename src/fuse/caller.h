@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whether the thread that made a FUSE request still wants its answer.
+ * What /proc says of the thread that made a FUSE request: whether it still wants its answer, and its groups,
+ * which FUSE does not tell.
  *
  * The kernel waits for a request that the daemon has read until it is answered, SIGKILL or not
  * (fs/fuse/dev.c request_wait_answer); it tells of the first signal by FUSE_INTERRUPT, whatever that
@@ -19,3 +20,9 @@ enum caller_state {
 
 /* pid is a thread's, as FUSE has it; 0 is one that is not known. */
 enum caller_state caller_state(pid_t pid);
+
+/*
+ * Its supplementary groups, in the kernel's order, as many as there is room for: their number, or a negative errno. Not
+ * fuse_req_getgroups(), which has /proc write the same text twice, as its buffer is too small for it.
+ */
+int caller_groups(pid_t pid, gid_t *ret, int room);

@@ -13,23 +13,16 @@
 void request_cred(struct fs *fs, fuse_req_t req, struct nfs_cred *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	gid_t groups[64];
 	int n;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->uid = ctx->uid;
 	ret->gid = ctx->gid;
-	if (ctx->pid == 0) {
+	n = caller_groups(ctx->pid, ret->groups, NFS_GROUPS_MAX);
+	if (n < 0)
 		fs->counters.groups_unknown++;
-		return;
-	}
-	n = fuse_req_getgroups(req, (int)ARRAY_SIZE(groups), groups);
-	if (n < 0) {
-		fs->counters.groups_unknown++;
-		return;
-	}
-	for (int i = 0; i < MIN(n, (int)ARRAY_SIZE(groups)) && ret->ngroups < NFS_GROUPS_MAX; i++)
-		ret->groups[ret->ngroups++] = groups[i];
+	else
+		ret->ngroups = (uint32_t)n;
 }
 
 static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)

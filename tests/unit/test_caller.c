@@ -2,6 +2,7 @@
 /* What /proc says of real processes. SIGKILL that is pending is tests/integration/test-server-away's. */
 #include "cmocka_setup.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -47,6 +48,51 @@ static void a_process_that_ends_is_exiting(void **state)
 	assert_int_equal(caller_state(child), CALLER_UNKNOWN);
 }
 
+static void groups_are_those_of_the_thread(void **state)
+{
+	gid_t mine[64], said[64];
+	int n = getgroups((int)ARRAY_SIZE(mine), mine);
+
+	assert_true(n >= 0);
+	assert_int_equal(caller_groups((pid_t)syscall(SYS_gettid), said, (int)ARRAY_SIZE(said)), n);
+	for (int i = 0; i < n; i++) { /* the kernel sorts them */
+		bool found = false;
+
+		for (int k = 0; k < n; k++)
+			found = found || said[k] == mine[i];
+		assert_true(found);
+	}
+	assert_int_equal(caller_groups(0, said, 1), -ESRCH);
+	assert_int_equal(caller_groups(INT_MAX, said, 1), -ENOENT);
+}
+
+static void as_many_groups_as_there_is_room_for(void **state)
+{
+	pid_t child;
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	child = fork();
+	if (child == 0) {
+		gid_t many[2000], said[2001];
+		bool right = true;
+
+		for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
+			many[i] = 1000000 + i;
+		right = right && syscall(SYS_setgroups, (size_t)20, many) == 0;
+		right = right && caller_groups(getpid(), said, 16) == 16 && memcmp(said, many, 16 * sizeof(gid_t)) == 0;
+		right = right && caller_groups(getpid(), said, 64) == 20;
+		/* More than the text that is looked at. */
+		right = right && syscall(SYS_setgroups, ARRAY_SIZE(many), many) == 0;
+		right = right && caller_groups(getpid(), said, 16) == 16 && memcmp(said, many, 16 * sizeof(gid_t)) == 0;
+		right = right && syscall(SYS_setgroups, (size_t)0, many) == 0 && caller_groups(getpid(), said, 16) == 0;
+		_exit(right ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void nobody_is_unknown(void **state)
 {
 	assert_int_equal(caller_state(0), CALLER_UNKNOWN);
@@ -58,6 +104,8 @@ int main(void)
 		cmocka_unit_test(a_running_thread_waits),
 		cmocka_unit_test(a_signal_that_does_not_kill_is_none),
 		cmocka_unit_test(a_process_that_ends_is_exiting),
+		cmocka_unit_test(groups_are_those_of_the_thread),
+		cmocka_unit_test(as_many_groups_as_there_is_room_for),
 		cmocka_unit_test(nobody_is_unknown),
 	};
 
