@@ -20,6 +20,7 @@ struct backing_ids {
 	pthread_mutex_t lock;
 	struct list idle; /* struct inode.idle, the longest unused first */
 	size_t nidle;
+	bool expires; /* backing_ids_expire() will be called before the first one is due */
 	struct list left_over; /* struct closing.node */
 	size_t nleft_over;
 	atomic_size_t held;
@@ -65,18 +66,19 @@ void backing_ids_registered(struct backing_ids *b)
 
 void backing_ids_idle(struct backing_ids *b, struct inode *i)
 {
-	bool first;
+	bool expires;
 
 	{
 		LOCKED(&b->lock);
 		if (!list_empty(&i->idle))
 			return;
 		i->idle_since = now_ms();
-		first = list_empty(&b->idle);
 		list_append(&b->idle, &i->idle);
 		b->nidle++;
+		expires = b->expires;
+		b->expires = true;
 	}
-	if (first)
+	if (!expires)
 		probe_wake(b->probe);
 }
 
@@ -185,7 +187,8 @@ int backing_ids_expire(struct backing_ids *b)
 	while ((i = take_idle(b, SIZE_MAX, now > BACKING_IDS_IDLE_MS ? now - BACKING_IDS_IDLE_MS : 0)))
 		close_idle(b, i);
 	LOCKED(&b->lock);
-	if (list_empty(&b->idle))
+	b->expires = !list_empty(&b->idle);
+	if (!b->expires)
 		return -1;
 	i = CONTAINER_OF(b->idle.next, struct inode, idle);
 	return (int)(i->idle_since + BACKING_IDS_IDLE_MS + 1 - now);
