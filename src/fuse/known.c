@@ -102,6 +102,14 @@ static bool same_rights(const struct inode *i, const struct nfs_attr *attr)
 	return i->attrs.known && known->mode == attr->mode && known->uid == attr->uid && known->gid == attr->gid;
 }
 
+/* With the lock: the kernel will believe the attributes for so long. */
+static double told(struct inode *i, double seconds)
+{
+	if (seconds > 0)
+		i->known.told_ms = MAX(i->known.told_ms, now_ms() + (uint64_t)(seconds * 1000) + KERNEL_MS);
+	return seconds;
+}
+
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
 {
 	unsigned seconds;
@@ -114,10 +122,11 @@ unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr 
 	seconds = take_attributes(fs, i, attr, asked);
 	if (!all_may_search(i))
 		forget_names(fs, i);
-	if (!is_outdated(i, asked))
-		return asked < i->known.expired ? 0 : seconds;
-	attr_memory_doubt(&i->attrs);
-	return 0;
+	if (is_outdated(i, asked)) {
+		attr_memory_doubt(&i->attrs);
+		return 0;
+	}
+	return asked < i->known.expired ? 0 : (unsigned)told(i, seconds);
 }
 
 /* With the lock. */
@@ -306,10 +315,15 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 	return true;
 }
 
-void known_attributes_expire(struct inode *i)
+bool known_attributes_expire(struct inode *i)
 {
+	bool believed;
+
 	LOCKED(&i->lock);
 	i->known.expired = MAX(i->known.expired, attr_clock_tick());
+	believed = i->known.told_ms > now_ms();
+	i->known.told_ms = 0;
+	return believed;
 }
 
 void known_retired(struct inode *i)
@@ -403,8 +417,7 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 		*ret_seconds = believable(fs, i);
 		*ret_attr = i->attrs.attr;
 		known = *ret_seconds > 0;
-		if (i->known.asked < i->known.expired)
-			*ret_seconds = 0;
+		*ret_seconds = i->known.asked < i->known.expired ? 0 : told(i, *ret_seconds);
 	}
 	if (!known) {
 		(void)inode_unref(fs->inodes, i);

@@ -54,6 +54,7 @@ struct known {
 	bool nameless;     /* of a file: an open has found that it has no name any more */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
+	uint64_t told_ms;     /* until then it believes the attributes, or may, but for those that were asked back */
 };
 
 /*
@@ -132,8 +133,11 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 /* Whether it is known still; *ret is what it was told. */
 bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct opener *ret);
 
-/* What is known of its size and times may be old, though its name and who it belongs to are not. */
-void known_attributes_expire(struct inode *i);
+/*
+ * What is known of its size and times may be old, though its name and who it belongs to are not. Whether the
+ * kernel may believe what it was told, and is to be told so.
+ */
+bool known_attributes_expire(struct inode *i);
 
 /* The file has another inode by now, by which it may be changed: nothing is believed of this one any more. */
 void known_retired(struct inode *i);

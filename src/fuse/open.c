@@ -360,8 +360,8 @@ static uint32_t wanted(const struct open_request *o)
 /* What the kernel knows of the file's size and times may be old, as nobody has looked at them. */
 static void forget_version(const struct open_request *o)
 {
-	known_attributes_expire(o->r.inode);
-	fs_invalidate_attributes(o->r.fs, o->r.inode);
+	if (known_attributes_expire(o->r.inode))
+		fs_invalidate_attributes(o->r.fs, o->r.inode);
 }
 
 /*
