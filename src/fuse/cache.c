@@ -6,6 +6,9 @@
 
 #include "util.h"
 
+#define PARTS    16   /* of a large cache, so that threads seldom meet */
+#define PART_MIN 1024
+
 struct answer {
 	struct list used; /* the least recently used one is first */
 	struct answer *next;
@@ -13,58 +16,88 @@ struct answer {
 	uint8_t bytes[]; /* the key and the value */
 };
 
-struct cache {
+struct part {
 	pthread_mutex_t lock;
 	struct list used;
 	size_t count, max;
 	size_t nbuckets; /* a power of two */
-	uint64_t seed;   /* names and handles come from elsewhere: they must not choose the buckets */
-	struct answer *buckets[];
+	struct answer **buckets;
 };
 
-int cache_new(size_t max, struct cache **ret)
+struct cache {
+	uint64_t seed; /* names and handles come from elsewhere: they must not choose the buckets */
+	size_t nparts; /* a power of two */
+	struct part parts[];
+};
+
+static int init_part(struct part *t, size_t max)
 {
-	struct cache *c;
 	size_t n = 1;
 
 	while (n < max)
 		n *= 2;
-	c = calloc(1, sizeof(*c) + n * sizeof(c->buckets[0]));
+	list_init(&t->used);
+	(void)pthread_mutex_init(&t->lock, NULL);
+	t->max = max;
+	t->nbuckets = n;
+	t->buckets = calloc(n, sizeof(struct answer *));
+	return t->buckets ? 0 : -ENOMEM;
+}
+
+int cache_new(size_t max, struct cache **ret)
+{
+	size_t nparts = max >= PARTS * PART_MIN ? PARTS : 1;
+	struct cache *c = calloc(1, sizeof(*c) + nparts * sizeof(c->parts[0]));
+	int r = 0;
+
 	if (!c)
 		return -ENOMEM;
-	c->nbuckets = n;
-	c->max = max;
-	list_init(&c->used);
 	(void)getrandom(&c->seed, sizeof(c->seed), 0);
-	(void)pthread_mutex_init(&c->lock, NULL);
+	for (; c->nparts < nparts && r == 0; c->nparts++)
+		r = init_part(&c->parts[c->nparts], max / nparts);
+	if (r < 0)
+		c = cache_free(c);
 	*ret = c;
-	return 0;
+	return r;
 }
 
 struct cache *cache_free(struct cache *c)
 {
-	if (!c)
-		return NULL;
-	LIST_FOREACH(pos, &c->used)
-	{
-		free(CONTAINER_OF(pos, struct answer, used));
+	for (size_t n = 0; c && n < c->nparts; n++) {
+		struct part *t = &c->parts[n];
+
+		LIST_FOREACH(pos, &t->used)
+		{
+			free(CONTAINER_OF(pos, struct answer, used));
+		}
+		(void)pthread_mutex_destroy(&t->lock);
+		free(t->buckets);
 	}
-	(void)pthread_mutex_destroy(&c->lock);
 	free(c);
 	return NULL;
 }
 
-/* The pointer that leads to the answer, or to the end of the chain where it would be. */
-static struct answer **find(struct cache *c, const void *key, size_t key_size)
+static uint64_t hash(const struct cache *c, const void *key, size_t key_size)
 {
-	struct answer **p = &c->buckets[hash_bytes(c->seed, key, key_size) & (c->nbuckets - 1)];
+	return hash_bytes(c->seed, key, key_size);
+}
+
+static struct part *part_of(struct cache *c, uint64_t h)
+{
+	return &c->parts[h & (c->nparts - 1)];
+}
+
+/* The pointer that leads to the answer, or to the end of the chain where it would be. */
+static struct answer **find(struct part *t, uint64_t h, const void *key, size_t key_size)
+{
+	struct answer **p = &t->buckets[h / PARTS & (t->nbuckets - 1)];
 
 	while (*p && ((*p)->key_size != key_size || memcmp((*p)->bytes, key, key_size) != 0))
 		p = &(*p)->next;
 	return p;
 }
 
-static void drop(struct cache *c, struct answer **p)
+static void drop(struct part *t, struct answer **p)
 {
 	struct answer *a = *p;
 
@@ -73,48 +106,56 @@ static void drop(struct cache *c, struct answer **p)
 	*p = a->next;
 	list_remove(&a->used);
 	free(a);
-	c->count--;
+	t->count--;
 }
 
 void cache_put(struct cache *c, const void *key, size_t key_size, const void *value, size_t value_size)
 {
 	struct answer *a = malloc(sizeof(*a) + key_size + value_size), **p;
+	uint64_t h = hash(c, key, key_size);
+	struct part *t = part_of(c, h);
 
-	LOCKED(&c->lock);
-	drop(c, find(c, key, key_size));
+	LOCKED(&t->lock);
+	drop(t, find(t, h, key, key_size));
 	if (!a)
 		return;
-	if (c->count == c->max) {
-		const struct answer *oldest = CONTAINER_OF(c->used.next, struct answer, used);
+	if (t->count == t->max) {
+		const struct answer *oldest = CONTAINER_OF(t->used.next, struct answer, used);
 
-		drop(c, find(c, oldest->bytes, oldest->key_size));
+		drop(t, find(t, hash(c, oldest->bytes, oldest->key_size), oldest->bytes, oldest->key_size));
 	}
 	a->key_size = (uint16_t)key_size;
 	a->value_size = (uint16_t)value_size;
 	memcpy(a->bytes, key, key_size);
 	memcpy(a->bytes + key_size, value, value_size);
-	p = find(c, key, key_size);
+	p = find(t, h, key, key_size);
 	a->next = *p;
 	*p = a;
-	list_append(&c->used, &a->used);
-	c->count++;
+	list_append(&t->used, &a->used);
+	t->count++;
 }
 
 bool cache_get(struct cache *c, const void *key, size_t key_size, void *ret, size_t value_size)
 {
-	LOCKED(&c->lock);
-	struct answer *a = *find(c, key, key_size);
+	uint64_t h = hash(c, key, key_size);
+	struct part *t = part_of(c, h);
+
+	LOCKED(&t->lock);
+	struct answer *a = *find(t, h, key, key_size);
 
 	if (!a || a->value_size != value_size)
 		return false;
 	list_remove(&a->used);
-	list_append(&c->used, &a->used);
+	list_append(&t->used, &a->used);
 	memcpy(ret, a->bytes + key_size, value_size);
 	return true;
 }
 
 void cache_drop(struct cache *c, const void *key, size_t key_size)
 {
-	LOCKED(&c->lock);
-	drop(c, find(c, key, key_size));
+	uint64_t h = hash(c, key, key_size);
+	struct part *t = part_of(c, h);
+
+	LOCKED(&t->lock);
+	drop(t, find(t, h, key, key_size));
 }

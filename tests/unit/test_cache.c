@@ -118,12 +118,31 @@ static void threads_do_not_disturb_each_other(void **state)
 	(void)cache_free(c);
 }
 
+/* Parts: threads seldom meet, and together they hold no more than one. */
+static void a_large_one_holds_no_more_than_it_may(void **state)
+{
+	struct cache *c = new_cache(65536);
+	unsigned found = 0;
+
+	for (unsigned n = 1; n <= 40000; n++)
+		put(c, n, n + 7);
+	for (unsigned n = 1; n <= 40000; n++)
+		assert_int_equal(get(c, n), n + 7);
+	for (unsigned n = 40001; n <= 200000; n++)
+		put(c, n, n + 7);
+	for (unsigned n = 1; n <= 200000; n++)
+		found += get(c, n) == n + 7;
+	assert_int_equal(found, 65536);
+	(void)cache_free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_put_is_found_until_it_is_dropped),
 		cmocka_unit_test(what_was_not_used_for_longest_goes_first),
 		cmocka_unit_test(many_are_found_in_any_order),
+		cmocka_unit_test(a_large_one_holds_no_more_than_it_may),
 		cmocka_unit_test(threads_do_not_disturb_each_other),
 	};
 
