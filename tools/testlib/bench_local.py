@@ -1,0 +1,300 @@
+"""tools/bench local: the data paths of one export side by side, beside its own filesystem and the least FUSE costs."""
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+MIB = 1 << 20
+JOBS = 16
+SMALL = 4000           # small files
+SMALL_THREADS = (1, 8)
+TREE_FILES = 2000
+LOCALIO = Path("/sys/module/nfs/parameters/localio_enabled")
+NAMES = {"native": "the server's own directory", "passthrough": "localiofs, local=passthrough",
+         "uring": "localiofs, local=uring", "remote": "localiofs, local=off", "floor": "FUSE requests that do nothing",
+         "nfs+localio": "the kernel's NFSv3 client with LOCALIO", "nfs": "the kernel's NFSv3 client without"}
+
+
+def run(*argv, **more):
+    result = subprocess.run(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, **more)
+    if result.returncode != 0:
+        sys.exit(f"bench: {' '.join(map(str, argv))} failed ({result.returncode}): {result.stderr.strip()}")
+    return result.stdout
+
+
+def timed(function):
+    begin = time.perf_counter()
+    function()
+    return time.perf_counter() - begin
+
+
+class Cell:
+    """One line of the table: how it is measured at a directory, and on which paths."""
+
+    def __init__(self, name, unit, measure, paths=None, moves=""):
+        self.name, self.unit, self.measure, self.paths = name, unit, measure, paths
+        self.moves = moves  # "r", "w", both: what it does to data, for the proof of the path; "" proves nothing
+
+    def ratio(self, ours, other):
+        return other / ours if self.unit == "s" else ours / other
+
+
+class Local:
+    """Inside tools/testenv without a mount."""
+
+    def __init__(self, options):
+        self.options = options
+        self.backing = Path(os.environ["LOCALIOFS_BACKING"])
+        self.top = Path("/run/testenv/bench")
+        self.programs = Path(os.environ["LOCALIOFS_BUILD"]) / "tests/bench"
+        self.paths = {}
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/integration"))
+        import lib
+        self.lib = lib
+
+    # ---- the paths ----
+
+    def mount_all(self):
+        self.paths["native"] = self.backing
+        for name, local in {"passthrough": "passthrough", "uring": "uring", "remote": "off"}.items():
+            where = self.top / name
+            where.mkdir(parents=True)
+            options = [os.environ["LOCALIOFS_OPTS"], f"local={local}", self.options.mount_opts]
+            self.lib.mount(where, ",".join(filter(None, options)))
+            self.lib.wait_state("remote" if name == "remote" else "local", where)
+            self.paths[name] = where
+        if os.environ.get("LOCALIOFS_SERVER") == "knfsd" and LOCALIO.exists():
+            where = self.top / "nfs"
+            where.mkdir()
+            run("mount", "-t", "nfs", "-o", "vers=3,nolock,proto=tcp", f"localhost:{self.backing}", where)
+            self.paths["nfs+localio"] = self.paths["nfs"] = where
+        where = self.top / "floor"
+        where.mkdir()
+        self.floor = subprocess.Popen([self.programs / "fuse-floor", where, str(self.options.mib * MIB)])
+        if not self.lib.wait_for(lambda: os.path.ismount(where)):
+            sys.exit("bench: the FUSE floor does not mount")
+        self.paths["floor"] = where
+
+    def is_ours(self, path):
+        return path in ("passthrough", "uring", "remote")
+
+    def proof(self, path, cell, before):
+        """Why what was measured is not that path; None when it is."""
+        after = self.lib.status(self.paths[path])
+        grew = {key: after.get(key, 0) - before.get(key, 0) for key in (
+            "requests.read", "requests.write", "opens.passthrough", "opens.uring", "opens.remote", "server.calls.READ",
+            "server.calls.WRITE")}
+        wrong = {
+            "passthrough": ["requests.read", "requests.write", "opens.uring", "opens.remote"],
+            "uring": ["opens.passthrough", "server.calls.READ"],
+            "remote": ["opens.passthrough", "opens.uring"],
+        }[path]
+        needed = {"passthrough": ["opens.passthrough"], "remote": ["opens.remote"],
+                  "uring": ["opens.uring"] if cell.moves == "r" else ["opens.uring", "opens.remote"]}[path]
+        if any(grew[key] for key in wrong) or not any(grew[key] for key in needed):
+            return f"{path}, {cell.name}: another path served it: {grew}"
+        return None
+
+    def one(self, path, cell):
+        directory = self.paths[path]
+        if path.startswith("nfs"):
+            LOCALIO.write_text("Y" if path == "nfs+localio" else "N")
+        before = self.lib.status(directory) if self.is_ours(path) else None
+        value = cell.measure(directory)
+        if before and cell.moves and (wrong := self.proof(path, cell, before)):
+            sys.exit(f"bench: {wrong}")
+        return value
+
+    # ---- the cells ----
+
+    def fio(self, directory, rw, block, depth, jobs, *more, engine="libaio", direct=1, key="iops", one_file=False):
+        name = ["--filename=data.0"] if one_file else ["--filename_format=data.$jobnum"]
+        said = json.loads(run("fio", "--name=bench", f"--directory={directory}", *name, f"--rw={rw}", f"--bs={block}",
+                              f"--iodepth={depth}", f"--numjobs={jobs}", f"--size={self.options.mib}m", "--overwrite=1",
+                              f"--ioengine={engine}", f"--direct={direct}", "--time_based", "--group_reporting",
+                              "--fallocate=none", f"--runtime={self.options.seconds}", "--output-format=json", *more))
+        return sum(said["jobs"][0][side][key] for side in ("read", "write"))
+
+    def small_ops(self, what, threads, cold):
+        def measure(directory):
+            if cold:
+                Path("/proc/sys/vm/drop_caches").write_text("3")
+            count, seconds = (SMALL, 0) if cold else (100 * threads, self.options.seconds)
+            return float(run(self.programs / "small-ops", what, f"{directory}/small/", 0, count, threads, seconds))
+        return measure
+
+    def create(self, directory):
+        folder = directory / "created"
+        folder.mkdir()
+
+        def make():
+            for n in range(1000):
+                with open(folder / str(n), "wb") as f:
+                    f.write(b"x" * 1000)
+        seconds = timed(make)
+        shutil.rmtree(folder)
+        return 1000 / seconds
+
+    @staticmethod
+    def create_synced(directory):
+        folder = directory / "synced"
+        folder.mkdir()
+
+        def make():
+            for n in range(200):
+                with open(folder / str(n), "wb") as f:
+                    f.write(b"x" * 1000)
+                    f.flush()
+                    os.fsync(f.fileno())
+        seconds = timed(make)
+        shutil.rmtree(folder)
+        return 200 / seconds
+
+    def unlink(self, directory):
+        folder = directory / "doomed"
+        folder.mkdir()
+        for n in range(1000):
+            (folder / str(n)).touch()
+        seconds = timed(lambda: [os.unlink(folder / str(n)) for n in range(1000)])
+        folder.rmdir()
+        return 1000 / seconds
+
+    def untar(self, directory):
+        seconds = timed(lambda: run("tar", "-xf", self.tar, "-C", directory))
+        run("rm", "-r", directory / "tree")
+        return seconds
+
+    @staticmethod
+    def in_source(*argv):
+        return lambda directory: timed(lambda: run(*argv, cwd=directory / "source"))
+
+    @staticmethod
+    def fsync_each(directory):
+        with open(directory / "fsynced", "wb") as f:
+            seconds = timed(lambda: [(os.write(f.fileno(), b"x" * 4096), os.fsync(f.fileno())) for _ in range(300)])
+        (directory / "fsynced").unlink()
+        return 300 / seconds
+
+    @staticmethod
+    def dd(directory):
+        seconds = timed(lambda: run("dd", "if=/dev/zero", f"of={directory / 'dd'}", "bs=512", "count=40000", "conv=fsync"))
+        (directory / "dd").unlink()
+        return 512 * 40000 / seconds / MIB
+
+    def cells(self):
+        data = [path for path in self.paths if path != "floor"]
+        reading = [*data, "floor"]
+        for jobs in (1, JOBS):
+            for block, word in ((4096, "4K"), (131072, "128K")):
+                for rw, what in (("randread", "reads"), ("randwrite", "writes")):
+                    yield Cell(f"{word} {what}, direct, depth 8, {jobs} job{'s' * (jobs > 1)}", "IOPS",
+                               lambda d, a=(rw, block, 8, jobs): self.fio(d, *a), reading, rw[4])
+        yield Cell("4K mixed 75/25, direct, depth 64", "IOPS",
+                   lambda d: self.fio(d, "randrw", 4096, 64, 1, "--rwmixread=75"), data, "rw")
+        yield Cell(f"4K writes to one file, {JOBS} synchronous writers", "IOPS",
+                   lambda d: self.fio(d, "randwrite", 4096, 1, JOBS, engine="psync", one_file=True), data, "w")
+        for rw, what in (("read", "reads"), ("write", "writes")):
+            yield Cell(f"1M {what} in sequence, buffered", "MiB/s", lambda d, rw=rw: self.fio(
+                d, rw, MIB, 1, 1, "--end_fsync=1", engine="psync", direct=0, key="bw") / 1024, data, rw[0])
+        yield Cell("4K reads of a mapping", "IOPS",
+                   lambda d: self.fio(d, "randread", 4096, 1, 1, engine="mmap", direct=0), data)
+        for threads in SMALL_THREADS:
+            word = f"{threads} thread{'s' * (threads > 1)}"
+            yield Cell(f"open, read 4K, close, hot, {word}", "ops/s", self.small_ops("open", threads, False), reading)
+            yield Cell(f"open, read 4K, close, cold, {word}", "ops/s", self.small_ops("open", threads, True), data)
+        yield Cell("stat, hot", "ops/s", self.small_ops("stat", 1, False), reading)
+        yield Cell("stat, cold", "ops/s", self.small_ops("stat", 1, True), data)
+        yield Cell("create and write small files", "ops/s", self.create, data)
+        yield Cell("create and fsync small files", "ops/s", self.create_synced, data)
+        yield Cell("unlink", "ops/s", self.unlink, data)
+        yield Cell(f"untar {TREE_FILES} files", "s", self.untar, data)
+        yield Cell("git status", "s", self.in_source("git", "status", "--short"), data)
+        yield Cell("compile", "s", self.in_source("sh", "-c", "for f in *.c; do cc -O0 -c -o /dev/null $f; done"), data)
+        yield Cell("4K writes, fsync after each", "ops/s", self.fsync_each, data)
+        yield Cell("512-byte writes by dd", "MiB/s", self.dd, data)
+
+    def prepare(self):
+        block = os.urandom(MIB)
+        for job in range(JOBS):
+            with open(self.backing / f"data.{job}", "wb") as f:
+                for _ in range(self.options.mib):
+                    f.write(block)
+                os.fsync(f.fileno())
+        (self.backing / "small").mkdir()
+        for n in range(SMALL):
+            (self.backing / "small" / str(n)).write_bytes(block[:4096])
+        self.tar = Path("/run/testenv/tree.tar")
+        with tarfile.open(self.tar, "w") as tar, open("/dev/zero", "rb") as zero:
+            for n in range(TREE_FILES):
+                info = tarfile.TarInfo(f"tree/{n % 100}/file{n}")
+                info.size = n % 5000
+                tar.addfile(info, zero)
+        source = self.backing / "source"
+        source.mkdir()
+        for n in range(40):
+            (source / f"unit{n}.c").write_text("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+                                               f"int unit{n}(int a) {{ return printf(\"%d\", a + {n}); }}\n")
+        if shutil.which("git"):
+            for argv in (["init", "-q"], ["add", "."], ["-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "x"]):
+                run("git", *argv, cwd=source)
+            run("git", "config", "--global", "--add", "safe.directory", "*")
+
+    # ---- the table ----
+
+    def measure(self):
+        os.environ["HOME"] = "/run/testenv"
+        self.top.mkdir()
+        self.prepare()
+        self.mount_all()
+        table = []
+        try:
+            print(f"# {self.context()}", flush=True)
+            print(f"{'':46} {'native':>11} " + " ".join(f"{name:>19}" for name in self.paths if name != "native"), flush=True)
+            for cell in self.cells():
+                if self.options.only and not any(word in cell.name for word in self.options.only):
+                    continue
+                table.append(self.measure_cell(cell))
+        finally:
+            self.floor.terminate()
+            self.floor.wait()
+        result = {"context": self.context(), "paths": {name: NAMES[name] for name in self.paths}, "cells": table}
+        if self.options.json:
+            Path(self.options.json).write_text(json.dumps(result, indent=1) + "\n")
+        if self.options.svg:
+            from . import bench_picture
+            Path(self.options.svg).write_text(bench_picture.draw(result))
+        return 0
+
+    def measure_cell(self, cell):
+        paths = [path for path in self.paths if cell.paths is None or path in cell.paths]
+        values = {path: [] for path in paths}
+        for path in paths:  # what the first one finds cold
+            self.one(path, cell)
+        for _ in range(self.options.rounds):
+            for path in paths:
+                values[path].append(self.one(path, cell))
+        middle = {path: statistics.median(some) for path, some in values.items()}
+        columns = []
+        for path in self.paths:
+            if path == "native":
+                continue
+            columns.append(f"{middle[path]:12.1f} ({cell.ratio(middle[path], middle['native']):.2f})" if path in middle else "")
+        print(f"{cell.name:46} {middle['native']:11.1f} " + " ".join(f"{column:>19}" for column in columns) + f" {cell.unit}",
+              flush=True)
+        return {"name": cell.name, "unit": cell.unit, "values": values, "median": middle,
+                "ratio": {path: cell.ratio(value, middle["native"]) for path, value in middle.items()}}
+
+    def context(self):
+        model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
+                      if line.startswith("model name")), platform.machine())
+        filesystem = run("stat", "-f", "-c", "%T", self.backing).strip()
+        return (f"Linux {platform.release()}, {os.cpu_count()} x {model}, {filesystem} on "
+                f"{'memory' if os.environ.get('LOCALIOFS_BENCH_MEMORY') else 'disk'}, "
+                f"{os.environ.get('LOCALIOFS_SERVER') or 'ganesha'}, medians of {self.options.rounds}")
