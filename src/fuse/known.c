@@ -105,8 +105,12 @@ static bool same_rights(const struct inode *i, const struct nfs_attr *attr)
 /* With the lock: the kernel will believe the attributes for so long. */
 static double told(struct inode *i, double seconds)
 {
-	if (seconds > 0)
-		i->known.told_ms = MAX(i->known.told_ms, now_ms() + (uint64_t)(seconds * 1000) + KERNEL_MS);
+	uint64_t now = now_ms();
+
+	if (seconds > 0) {
+		i->known.told_ms = now;
+		i->known.trusts_ms = MAX(i->known.trusts_ms, now + (uint64_t)(seconds * 1000) + KERNEL_MS);
+	}
 	return seconds;
 }
 
@@ -317,12 +321,15 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 
 bool known_attributes_expire(struct inode *i)
 {
+	uint64_t now = now_ms();
 	bool believed;
 
 	LOCKED(&i->lock);
 	i->known.expired = MAX(i->known.expired, attr_clock_tick());
-	believed = i->known.told_ms > now_ms();
-	i->known.told_ms = 0;
+	believed = i->known.trusts_ms > now;
+	/* An answer may be on its way still, and is believed when it comes: fs/fuse/dir.c fuse_do_setattr */
+	if (now - i->known.told_ms > KERNEL_MS)
+		i->known.trusts_ms = 0;
 	return believed;
 }
 

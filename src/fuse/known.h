@@ -54,7 +54,8 @@ struct known {
 	bool nameless;     /* of a file: an open has found that it has no name any more */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
-	uint64_t told_ms;     /* until then it believes the attributes, or may, but for those that were asked back */
+	uint64_t told_ms;     /* when it was last told attributes to believe */
+	uint64_t trusts_ms;   /* until then it does, or may; 0 when they were taken back since */
 };
 
 /*
