@@ -35,8 +35,9 @@ struct uring {
 
 static int init_ring(struct io_uring *uring)
 {
-	struct io_uring_params p = {
-		.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL};
+	/* It belongs to the thread that enables it. */
+	struct io_uring_params p = {.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
+					     IORING_SETUP_SUBMIT_ALL | IORING_SETUP_R_DISABLED};
 
 	return io_uring_queue_init_params(ENTRIES, uring, &p);
 }
@@ -141,9 +142,11 @@ static void reap(struct ring *g)
 static void *run(void *arg)
 {
 	struct ring *g = arg;
+	int r = io_uring_enable_rings(&g->uring);
 	bool last;
-	int r;
 
+	if (r < 0)
+		abort(); /* a ring that nobody else has, and that was not enabled yet */
 	(void)prctl(PR_SET_NAME, "io_uring", 0, 0, 0);
 	submit_wake(g);
 	/* At the end only the read of wake_fd is left, which exit cancels. */
@@ -159,43 +162,21 @@ static void *run(void *arg)
 
 /* ---- the callers ---- */
 
-/* The ring belongs to the thread that enables it, so that one sets it up. */
-static void *start(void *arg)
-{
-	struct ring *g = arg;
-	int r = init_ring(&g->uring);
-
-	if (r >= 0)
-		return run(g);
-	log_error("io_uring: %s", strerror(-r));
-	{
-		struct list waiting;
-
-		list_init(&waiting);
-		{
-			LOCKED(&g->lock);
-			g->stopping = true;
-			list_splice(&waiting, &g->waiting);
-		}
-		LIST_FOREACH(pos, &waiting)
-			finish(CONTAINER_OF(pos, struct uring_read, node), r);
-	}
-	return NULL;
-}
-
-/* Under the lock. */
+/* Under the lock. When it cannot be had now, the next read tries again. */
 static int start_ring(struct ring *g)
 {
-	int r;
+	int r = init_ring(&g->uring);
 
+	if (r < 0)
+		return r;
 	g->wake_fd = eventfd(0, EFD_CLOEXEC);
-	if (g->wake_fd < 0)
-		return -errno;
-	r = pthread_create(&g->thread, NULL, start, g);
+	r = g->wake_fd < 0 ? -errno : -pthread_create(&g->thread, NULL, run, g);
 	g->started = r == 0;
-	if (r != 0)
+	if (r < 0) {
 		g->wake_fd = close_fd(g->wake_fd);
-	return -r;
+		io_uring_queue_exit(&g->uring);
+	}
+	return r;
 }
 
 static void wake(struct ring *g)
