@@ -12,12 +12,12 @@ struct scm_fd {
 	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* Room for receiving one; what is more the kernel closes, and says MSG_CTRUNC. */
+/* Room for receiving one: without the padding, where a second would fit. */
 static inline void scm_fd_expect(struct scm_fd *s, struct msghdr *m)
 {
 	memset(s, 0, sizeof(*s));
 	m->msg_control = s->room;
-	m->msg_controllen = sizeof(s->room);
+	m->msg_controllen = CMSG_LEN(sizeof(int));
 }
 
 /* For sending; with fd -1 nothing travels. */
@@ -35,7 +35,7 @@ static inline void scm_fd_attach(struct scm_fd *s, struct msghdr *m, int fd)
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 }
 
-/* The descriptor that came, the caller's; -1 for none. */
+/* The descriptor that came, the caller's; -1 for none. What is more the kernel has closed. */
 static inline int scm_fd_received(struct msghdr *m)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(m);

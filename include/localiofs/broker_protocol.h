@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION 1
+#define BROKER_VERSION 2
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH 128     /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS 16  /* AUTH_UNIX's limit, RFC 5531 appendix A */

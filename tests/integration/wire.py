@@ -136,6 +136,7 @@ def write_nonce(nonce=None, record=None, registry=REGISTRY):
 ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
 WANT_ID, ATTR, WANT_FD = 1, 2, 4
+VERSION = 2
 REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED = 26, 24, 13
 
 
@@ -212,7 +213,7 @@ class Broker:
             self.socket.settimeout(20)
 
     def announce(self, nonce):
-        return struct.unpack("=iI", self.call(ANNOUNCE, struct.pack("=II", 1, 0) + nonce))
+        return struct.unpack("=iI", self.call(ANNOUNCE, struct.pack("=II", VERSION, 0) + nonce))
 
     def match(self, **how):
         """The honest way to MATCHED; the peer that the sidecar saw."""
@@ -227,7 +228,7 @@ class Broker:
         return body[:56].split(b"\0")[0].decode()
 
     def hello(self, root, fuse_fd=None):
-        answer = self.call(HELLO, struct.pack("=I", 1) + broker_fh(root), [] if fuse_fd is None else [fuse_fd])
+        answer = self.call(HELLO, struct.pack("=I", VERSION) + broker_fh(root), [] if fuse_fd is None else [fuse_fd])
         return struct.unpack("=iI", answer[:8])
 
     def open(self, handle, uid=0, gid=0, groups=(), flags=WANT_ID):
