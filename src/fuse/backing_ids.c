@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/backing_ids.h"
 
+#include <sys/resource.h>
+
 #include "fuse/granted_file.h"
 
 #include "log.h"
@@ -21,21 +23,27 @@ struct backing_ids {
 	struct list idle; /* struct inode.idle, the longest unused first */
 	size_t nidle;
 	bool expires; /* backing_ids_expire() will be called before the first one is due */
+	struct list granted; /* struct inode.granted_node */
 	struct list left_over; /* struct closing.node */
 	size_t nleft_over;
-	atomic_size_t held;
+	atomic_size_t held, descriptors;
+	size_t max_descriptors, max_idle; /* constant */
 };
 
 int backing_ids_new(struct inode_table *inodes, struct backing_ids **ret)
 {
 	struct backing_ids *b = calloc(1, sizeof(*b));
+	struct rlimit limit;
 
 	if (!b)
 		return -ENOMEM;
 	b->inodes = inodes;
 	(void)pthread_mutex_init(&b->lock, NULL);
 	list_init(&b->idle);
+	list_init(&b->granted);
 	list_init(&b->left_over);
+	b->max_descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 2 : BACKING_IDS_IDLE;
+	b->max_idle = MIN((size_t)BACKING_IDS_IDLE, b->max_descriptors / 2);
 	*ret = b;
 	return 0;
 }
@@ -57,6 +65,73 @@ void backing_ids_set_probe(struct backing_ids *b, struct probe *probe)
 {
 	LOCKED(&b->lock);
 	b->probe = probe;
+}
+
+struct granted_file *backing_ids_set_granted(struct backing_ids *b, struct inode *i, struct granted_file *g)
+{
+	struct granted_file *old = i->granted;
+
+	LOCKED(&b->lock);
+	i->granted = g;
+	list_remove(&i->granted_node);
+	if (g)
+		list_append(&b->granted, &i->granted_node);
+	return old;
+}
+
+void backing_ids_descriptors(struct backing_ids *b, int change)
+{
+	b->descriptors += (size_t)change;
+}
+
+bool backing_ids_may_have_descriptor(const struct backing_ids *b)
+{
+	return b->descriptors < b->max_descriptors;
+}
+
+/* All inodes with a descriptor, each with a reference: struct holder.node. */
+struct holder {
+	struct list node;
+	struct inode *inode;
+};
+
+static void hold_granted(struct backing_ids *b, struct list *ret)
+{
+	LOCKED(&b->lock);
+	LIST_FOREACH(pos, &b->granted)
+	{
+		struct inode *i = CONTAINER_OF(pos, struct inode, granted_node);
+		struct holder *h = malloc(sizeof(*h));
+
+		if (!h || !inode_ref_unless_freed(i)) {
+			free(h);
+			continue;
+		}
+		h->inode = i;
+		list_append(ret, &h->node);
+	}
+}
+
+void backing_ids_end_sessions_but(struct backing_ids *b, uint64_t generation)
+{
+	struct list all;
+
+	list_init(&all);
+	hold_granted(b, &all);
+	LIST_FOREACH(pos, &all)
+	{
+		struct holder *h = CONTAINER_OF(pos, struct holder, node);
+		struct granted_file *gone = NULL;
+
+		{
+			LOCKED(&h->inode->lock);
+			if (h->inode->granted && !granted_file_serves(h->inode->granted, generation))
+				gone = backing_ids_set_granted(b, h->inode, NULL);
+		}
+		(void)granted_file_unref(gone);
+		(void)inode_unref(b->inodes, h->inode);
+		free(h);
+	}
 }
 
 void backing_ids_registered(struct backing_ids *b)
@@ -161,10 +236,8 @@ static void close_idle(struct backing_ids *b, struct inode *i)
 	{
 		LOCKED(&i->lock);
 		id = open_mode_take_id(&i->mode);
-		if (open_mode_total(&i->mode) == 0) {
-			granted = i->granted;
-			i->granted = NULL;
-		}
+		if (open_mode_total(&i->mode) == 0)
+			granted = backing_ids_set_granted(b, i, NULL);
 	}
 	backing_ids_close(b, id);
 	(void)granted_file_unref(granted);
@@ -175,7 +248,7 @@ void backing_ids_trim(struct backing_ids *b)
 {
 	struct inode *i;
 
-	while ((i = take_idle(b, BACKING_IDS_IDLE, 0)))
+	while ((i = take_idle(b, b->max_idle, 0)))
 		close_idle(b, i);
 }
 
@@ -218,7 +291,7 @@ void backing_ids_new_session(struct backing_ids *b)
 void backing_ids_inode_freed(struct backing_ids *b, struct inode *i)
 {
 	backing_ids_busy(b, i);
-	i->granted = granted_file_unref(i->granted);
+	(void)granted_file_unref(backing_ids_set_granted(b, i, NULL));
 	if (b->probe)
 		backing_ids_close(b, open_mode_take_id(&i->mode));
 }

@@ -13,7 +13,7 @@
 #include "fuse/inode_table.h"
 #include "probe/probe.h"
 
-#define BACKING_IDS_IDLE    1024
+#define BACKING_IDS_IDLE    1024 /* or a quarter of the descriptors that the daemon may have, if that is less */
 #define BACKING_IDS_IDLE_MS 30000
 
 struct backing_ids;
@@ -36,6 +36,22 @@ void backing_ids_busy(struct backing_ids *b, struct inode *i);
  * the number of a descriptor, which is closed already.
  */
 void backing_ids_close(struct backing_ids *b, int id);
+
+/*
+ * With the inode's lock: the descriptor by which the daemon reads it, or NULL. Returns the one that was there, to
+ * be given up without the lock. The list of those inodes is kept here, so that the end of a session finds them.
+ */
+struct granted_file;
+struct granted_file *backing_ids_set_granted(struct backing_ids *b, struct inode *i, struct granted_file *g);
+
+/* A descriptor more or fewer. */
+void backing_ids_descriptors(struct backing_ids *b, int change);
+
+/* Whether there is room for one more: others need descriptors, too. */
+bool backing_ids_may_have_descriptor(const struct backing_ids *b);
+
+/* Gives up the descriptors of all sessions but this one (0: there is none); without any inode's lock. */
+void backing_ids_end_sessions_but(struct backing_ids *b, uint64_t generation);
 
 /* Gives idle ids back until the limit holds; without any inode's lock. */
 void backing_ids_trim(struct backing_ids *b);

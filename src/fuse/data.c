@@ -88,10 +88,8 @@ static void go_remote(struct read_request *q)
 
 	{
 		LOCKED(&i->lock);
-		if (i->granted == q->granted) {
-			gone = i->granted;
-			i->granted = NULL;
-		}
+		if (i->granted == q->granted)
+			gone = backing_ids_set_granted(q->r.fs->ids, i, NULL);
 	}
 	(void)granted_file_unref(gone);
 	send_read(q);

@@ -14,6 +14,7 @@ struct granted_file *granted_file_new(struct backing_ids *ids, int fd, int32_t n
 		backing_ids_close(ids, number);
 		return NULL;
 	}
+	backing_ids_descriptors(ids, 1);
 	*g = (struct granted_file){
 		.refs = 1, .ids = ids, .fd = fd, .number = number, .generation = generation};
 	return g;
@@ -25,17 +26,22 @@ struct granted_file *granted_file_ref(struct granted_file *g)
 	return g;
 }
 
-static bool all_uids_are_plain;
+static bool ids_are_plain;
 
-static void look_at_uids(void)
+/* One line that maps all of them to themselves. */
+static bool maps_all(const char *path)
 {
 	uint64_t inside, outside, count;
 	char text[64];
 
-	/* One line that maps all of them to themselves. */
-	all_uids_are_plain = read_small_file("/proc/self/uid_map", text, sizeof(text)) > 0 &&
-			     sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside, &count) == 3 &&
-			     inside == 0 && outside == 0 && count == UINT32_MAX;
+	return read_small_file(path, text, sizeof(text)) > 0 &&
+	       sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside, &count) == 3 && inside == 0 &&
+	       outside == 0 && count == UINT32_MAX;
+}
+
+static void look_at_ids(void)
+{
+	ids_are_plain = maps_all("/proc/self/uid_map") && maps_all("/proc/self/gid_map");
 }
 
 int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
@@ -43,8 +49,8 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct stat st;
 
-	(void)pthread_once(&once, look_at_uids);
-	if (!all_uids_are_plain)
+	(void)pthread_once(&once, look_at_ids);
+	if (!ids_are_plain)
 		return -EOPNOTSUPP;
 	if (fstat(g->fd, &st) < 0)
 		return -errno;
@@ -76,6 +82,7 @@ struct granted_file *granted_file_unref(struct granted_file *g)
 	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)
 		return NULL;
 	(void)close_fd(g->fd);
+	backing_ids_descriptors(g->ids, -1);
 	backing_ids_close(g->ids, g->number);
 	free(g);
 	return NULL;

@@ -34,7 +34,7 @@ struct granted_file *granted_file_ref(struct granted_file *g);
 
 /*
  * What the server would say to GETATTR, but for the fsid. -EOPNOTSUPP in a user namespace of one's own, where
- * the kernel says other uids than the server.
+ * the kernel says other uids and gids than the server.
  */
 int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 

@@ -153,6 +153,7 @@ int inode_table_get(
 	(void)pthread_mutex_init(&i->lock, NULL);
 	write_log_init(&i->writes);
 	list_init(&i->idle);
+	list_init(&i->granted_node);
 	write_behind_init(&i->behind);
 	list_init(&i->appends);
 	list_init(&i->opened);

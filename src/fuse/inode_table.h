@@ -70,6 +70,7 @@ struct inode {
 	struct attr_memory attrs;
 	struct known known;
 	struct default_acl default_acl;
+	struct list granted_node; /* in the list of backing_ids.h while there is one */
 	struct list idle;      /* in the list of backing_ids.h while the id is idle */
 	uint64_t idle_since;   /* ms; that list's lock */
 	struct write_behind behind;

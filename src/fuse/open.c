@@ -266,8 +266,7 @@ static void take_descriptor(struct open_request *o, int32_t number, int *fd)
 		g->instead = o->wanted_id;
 	{
 		LOCKED(&i->lock);
-		old = i->granted;
-		i->granted = g;
+		old = backing_ids_set_granted(o->r.fs->ids, i, g);
 	}
 	(void)granted_file_unref(old);
 }
@@ -320,7 +319,9 @@ static void granted(struct broker_call *call, int error, const void *body)
 	/* An id that was there before the bits were is no good any more. */
 	if (reply->reason == REASON_SET_ID)
 		o->wish.generation = 0;
-	if (reply->backing_id < 0)
+	if (reply->backing_id < 0 && *call->fd < 0) /* the kernel had no room for it */
+		backing_ids_close(fs->ids, reply->backing_id);
+	else if (reply->backing_id < 0)
 		take_descriptor(o, reply->backing_id, call->fd);
 	o->wish.granted_id = MAX(reply->backing_id, 0);
 	o->wish.granted_writable = reply->writable;
@@ -352,7 +353,7 @@ static uint32_t wanted(const struct open_request *o)
 
 	if (passes && wants_id(o))
 		flags |= BROKER_OPEN_WANT_ID;
-	if (fs->uring && o->wish.read && !reads_by_descriptor(o) && (flags != 0 || !passes))
+	if (fs->uring && o->wish.read && backing_ids_may_have_descriptor(fs->ids) && !reads_by_descriptor(o) && (flags != 0 || !passes))
 		flags |= BROKER_OPEN_WANT_FD;
 	return flags;
 }

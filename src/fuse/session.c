@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cap-ng.h>
@@ -224,6 +225,7 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 {
 	struct session *s = arg;
 
+	backing_ids_end_sessions_but(s->fs.ids, up ? generation : 0);
 	if (up)
 		backing_ids_new_session(s->fs.ids);
 }
@@ -369,6 +371,17 @@ static void keep_buffers(void)
 	(void)mallopt(M_MMAP_THRESHOLD, 4 * DATA_WRITE_MAX);
 	(void)mallopt(M_TRIM_THRESHOLD, 16 * DATA_WRITE_MAX);
 #endif
+}
+
+/* A file that the daemon reads locally is a descriptor, and 1024 is what many are started with. */
+static void want_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void inode_freed(void *arg, struct inode *i)
@@ -535,6 +548,7 @@ int session_run(const struct session_options *options, char *sentence, size_t si
 			(unsigned)fs->owner);
 	drop_privileges();
 	keep_buffers();
+	want_descriptors();
 	r = start(&s, sentence, size);
 	if (r == 0) {
 		r = run_loop(&s);
