@@ -35,6 +35,10 @@ def timed(function):
     return time.perf_counter() - begin
 
 
+def number(value):
+    return f"{value:.1f}" if value >= 10 else f"{value:.3f}"
+
+
 class Cell:
     """One line of the table: how it is measured at a directory, and on which paths."""
 
@@ -285,8 +289,9 @@ class Local:
         for path in self.paths:
             if path == "native":
                 continue
-            columns.append(f"{middle[path]:12.1f} ({cell.ratio(middle[path], middle['native']):.2f})" if path in middle else "")
-        print(f"{cell.name:46} {middle['native']:11.1f} " + " ".join(f"{column:>19}" for column in columns) + f" {cell.unit}",
+            columns.append(f"{number(middle[path]):>12} ({cell.ratio(middle[path], middle['native']):.2f})"
+                           if path in middle else "")
+        print(f"{cell.name:46} {number(middle['native']):>11} " + " ".join(f"{column:>19}" for column in columns) + f" {cell.unit}",
               flush=True)
         return {"name": cell.name, "unit": cell.unit, "values": values, "median": middle,
                 "ratio": {path: cell.ratio(value, middle["native"]) for path, value in middle.items()}}
