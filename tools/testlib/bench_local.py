@@ -74,10 +74,12 @@ class Local:
             self.lib.mount(where, ",".join(filter(None, options)))
             self.lib.wait_state("remote" if name == "remote" else "local", where)
             self.paths[name] = where
-        if os.environ.get("LOCALIOFS_SERVER") == "knfsd" and LOCALIO.exists():
+        if self.options.server == "knfsd" and LOCALIO.exists():
             where = self.top / "nfs"
             where.mkdir()
-            run("mount", "-t", "nfs", "-o", "vers=3,nolock,proto=tcp", f"localhost:{self.backing}", where)
+            # Without mount.nfs(8), which need not be here: the kernel is told the address.
+            run("mount", "-i", "-t", "nfs", "-o", "vers=3,nolock,proto=tcp,mountproto=tcp,addr=127.0.0.1",
+                f"127.0.0.1:{self.backing}", where)
             self.paths["nfs+localio"] = self.paths["nfs"] = where
         where = self.top / "floor"
         where.mkdir()
@@ -300,6 +302,7 @@ class Local:
         model = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
                       if line.startswith("model name")), platform.machine())
         filesystem = run("stat", "-f", "-c", "%T", self.backing).strip()
-        return (f"Linux {platform.release()}, {os.cpu_count()} x {model}, {filesystem} on "
-                f"{'memory' if os.environ.get('LOCALIOFS_BENCH_MEMORY') else 'disk'}, "
-                f"{os.environ.get('LOCALIOFS_SERVER') or 'ganesha'}, medians of {self.options.rounds}")
+        guest = self.options.server == "knfsd"
+        where = "a ramdisk" if guest else "memory" if self.options.memory else "disk"
+        return (f"Linux {platform.release()}, {os.cpu_count()} x {model}, {filesystem} on {where}, {self.options.server}, "
+                f"medians of {self.options.rounds}")
