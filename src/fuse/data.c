@@ -106,7 +106,7 @@ static void local_read_done(struct uring_read *local, ssize_t result)
 		go_remote(q);
 	} else {
 		q->r.fs->counters.bytes_read += (uint64_t)result;
-		(void)fuse_reply_buf(q->r.req, (char *)local->buf, (size_t)result);
+		(void)fuse_reply_buf(q->r.req, q->buf, (size_t)result);
 		end_read(q);
 	}
 	(void)granted_file_unref(granted);
@@ -114,30 +114,21 @@ static void local_read_done(struct uring_read *local, ssize_t result)
 
 static void start_read(struct read_request *q)
 {
-	struct fs *fs = q->r.fs;
-	size_t room = 0;
-	char *payload;
-
-	q->granted = granted_file_of(fs, q->r.inode);
-	if (!q->granted) {
-		send_read(q);
-		return;
-	}
-	/* A request that came over io_uring has a place for the answer. */
-	if (fuse_req_get_payload(q->r.req, &payload, &room, NULL) < 0 || room < q->size)
-		payload = q->buf = malloc(q->size);
-	if (!payload) {
+	q->granted = granted_file_of(q->r.fs, q->r.inode);
+	if (q->granted)
+		q->buf = malloc(q->size);
+	if (!q->buf) {
 		(void)granted_file_unref(q->granted);
 		send_read(q);
 		return;
 	}
 	q->local = (struct uring_read){.fd = q->granted->fd,
 		.no_cache = q->granted->no_cache,
-		.buf = (uint8_t *)payload,
+		.buf = (uint8_t *)q->buf,
 		.size = q->size,
 		.offset = q->offset,
 		.done = local_read_done};
-	uring_read(fs->uring, &q->local);
+	uring_read(q->r.fs->uring, &q->local);
 }
 
 static void read_settled(struct behind_wait *w, int error)
