@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 
 #include "fuse/granted_file.h"
-
 #include "log.h"
 
 /* An id on its way to the sidecar, or waiting for one. */
@@ -89,48 +88,34 @@ bool backing_ids_may_have_descriptor(const struct backing_ids *b)
 	return b->descriptors < b->max_descriptors;
 }
 
-/* All inodes with a descriptor, each with a reference: struct holder.node. */
-struct holder {
-	struct list node;
-	struct inode *inode;
-};
-
-static void hold_granted(struct backing_ids *b, struct list *ret)
+/* An inode, with a reference, whose descriptor is of another session; NULL when there is none. */
+static struct inode *take_of_others(struct backing_ids *b, uint64_t generation)
 {
 	LOCKED(&b->lock);
 	LIST_FOREACH(pos, &b->granted)
 	{
 		struct inode *i = CONTAINER_OF(pos, struct inode, granted_node);
-		struct holder *h = malloc(sizeof(*h));
 
-		if (!h || !inode_ref_unless_freed(i)) {
-			free(h);
-			continue;
-		}
-		h->inode = i;
-		list_append(ret, &h->node);
+		if (!granted_file_serves(i->granted, generation) && inode_ref_unless_freed(i))
+			return i;
 	}
+	return NULL;
 }
 
 void backing_ids_end_sessions_but(struct backing_ids *b, uint64_t generation)
 {
-	struct list all;
+	struct inode *i;
 
-	list_init(&all);
-	hold_granted(b, &all);
-	LIST_FOREACH(pos, &all)
-	{
-		struct holder *h = CONTAINER_OF(pos, struct holder, node);
+	while ((i = take_of_others(b, generation))) {
 		struct granted_file *gone = NULL;
 
 		{
-			LOCKED(&h->inode->lock);
-			if (h->inode->granted && !granted_file_serves(h->inode->granted, generation))
-				gone = backing_ids_set_granted(b, h->inode, NULL);
+			LOCKED(&i->lock);
+			if (i->granted && !granted_file_serves(i->granted, generation))
+				gone = backing_ids_set_granted(b, i, NULL);
 		}
 		(void)granted_file_unref(gone);
-		(void)inode_unref(b->inodes, h->inode);
-		free(h);
+		(void)inode_unref(b->inodes, i);
 	}
 }
 

@@ -66,11 +66,12 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
-	struct granted_file *granted; /* NULL, or what the daemon reads the file by */
+	struct granted_file *granted; /* NULL, or what the daemon reads the file by; to change it also the lock of
+					its list */
 	struct attr_memory attrs;
 	struct known known;
 	struct default_acl default_acl;
-	struct list granted_node; /* in the list of backing_ids.h while there is one */
+	struct list granted_node; /* in the list of backing_ids.h while granted is not NULL */
 	struct list idle;      /* in the list of backing_ids.h while the id is idle */
 	uint64_t idle_since;   /* ms; that list's lock */
 	struct write_behind behind;
