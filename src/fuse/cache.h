@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Answers that may be had again without asking: bytes found by bytes. It holds so many at most, and
- * gives up the one that was used least recently for a new one (a large one has parts, and does so in each). Whether an answer is still true is
- * not its business: who asks puts into the key what the answer depends on.
+ * gives up the one that was used least recently for a new one (a large one has parts, and does so in
+ * each). Whether an answer is still true is not its business: who asks puts into the key what the answer
+ * depends on.
  *
  * Any thread; locks of its own are held only inside.
  */

@@ -21,7 +21,7 @@
 struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
 	atomic_uint_fast64_t opens_retired;     /* opens answered ESTALE for a fresh inode */
-	atomic_uint_fast64_t opens_hot;         /* passthrough ones for which nobody was asked */
+	atomic_uint_fast64_t opens_hot;         /* local ones for which nobody was asked */
 	atomic_uint_fast64_t opens_uring;       /* for reading, that the daemon serves by a descriptor */
 	atomic_uint_fast64_t opens_shared;      /* remote ones, as the file was open so already */
 	atomic_uint_fast64_t requests_read;     /* FUSE READ requests that reached the daemon */

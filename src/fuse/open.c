@@ -347,13 +347,14 @@ static uint32_t wanted(const struct open_request *o)
 {
 	const struct fs *fs = o->r.fs;
 	const struct inode *i = o->r.inode;
-	bool refused = reads_by_descriptor(o) && i->granted->instead;
-	bool passes = fs->passthrough && !refused && !open_mode_cached(&i->mode);
+	bool has_descriptor = reads_by_descriptor(o);
+	bool passes = fs->passthrough && !(has_descriptor && i->granted->instead) && !open_mode_cached(&i->mode);
 	uint32_t flags = 0;
 
 	if (passes && wants_id(o))
 		flags |= BROKER_OPEN_WANT_ID;
-	if (fs->uring && o->wish.read && backing_ids_may_have_descriptor(fs->ids) && !reads_by_descriptor(o) && (flags != 0 || !passes))
+	if (fs->uring && o->wish.read && !has_descriptor && (flags != 0 || !passes) &&
+		backing_ids_may_have_descriptor(fs->ids))
 		flags |= BROKER_OPEN_WANT_FD;
 	return flags;
 }
