@@ -1,6 +1,5 @@
 """What the tests share in which the NFS server is away, slow or another: mounts whose log they read, the server's pid."""
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -66,16 +65,9 @@ class Mount:
         return total
 
 
-class Stopped:
-    """with Stopped(): the server takes connections and answers nothing (SIGSTOP)."""
-
-    def __enter__(self):
-        self.pid = server_pid()
-        os.kill(self.pid, signal.SIGSTOP)
-        return self
-
-    def __exit__(self, *_):
-        os.kill(self.pid, signal.SIGCONT)
+def stopped_server():
+    """with stopped_server(): it takes connections and answers nothing."""
+    return lib.stopped(server_pid())
 
 
 def in_child(function, *args):

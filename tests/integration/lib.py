@@ -8,12 +8,14 @@ and ends with finish(). It prints a line for each check, which tools/test counts
 """
 import atexit
 import concurrent.futures
+import contextlib
 import ctypes
 import fcntl
 import json
 import mmap
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -143,6 +145,22 @@ def wait_for(condition, seconds=15):
 
 def eventually(sentence, condition, seconds=15):
     return true(sentence, wait_for(condition, seconds), f"not within {seconds} s")
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """with stopped(pid): it does nothing (SIGSTOP). kill(2) returns before that is so: its threads run on for a moment."""
+    def stands_still():
+        return all(stat.read_text().rpartition(")")[2].split()[0] == "T"
+                   for stat in Path(f"/proc/{pid}/task").glob("*/stat"))
+
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        if not wait_for(stands_still):
+            raise RuntimeError(f"process {pid} does not stop")
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def run(*argv, **more):

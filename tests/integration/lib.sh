@@ -77,6 +77,12 @@ eventually() {
   ok "$2"
 }
 
+# SIGSTOP, and wait until it holds: kill returns before that, and the process's threads run on for a moment.
+stop_process() { # PID
+  kill -STOP "$1"
+  until ! cat /proc/"$1"/task/*/stat | sed 's/.*) //' | grep -qv '^T'; do sleep 0.01; done
+}
+
 # One value of `localioctl status --json`, by dotted key: status_json opens.passthrough [MNT]
 status_json() {
   localioctl status --json "${2:-$LOCALIOFS_MNT}" | python3 -c '
