@@ -21,3 +21,10 @@ static inline struct file *file_of(const struct fuse_file_info *fi)
 {
 	return (struct file *)(uintptr_t)fi->fh;
 }
+
+/* A READ or a WRITE of one: of those on the passthrough path the daemon should see none. */
+static inline void file_count_request(struct fs *fs, atomic_uint_fast64_t *kind, const struct fuse_file_info *fi)
+{
+	(*kind)++;
+	fs->counters.requests_astray += file_of(fi)->path == OPEN_PATH_PASSTHROUGH;
+}

@@ -102,13 +102,17 @@ static inline bool fs_is_sync(const struct fs *fs)
 	return fs->options->sync || fs->options->noac;
 }
 
-/* The handlers, by file: names.c, attributes.c, acl.c, directory.c, open.c, data.c, ranges.c, lock_requests.c, status.c. */
+/*
+ * The handlers, by file: names.c, attributes.c, acl.c, directory.c, open.c, read.c, write.c, ranges.c, lock_requests.c,
+ * status.c.
+ */
 void names_set_operations(struct fuse_lowlevel_ops *ops);
 void attributes_set_operations(struct fuse_lowlevel_ops *ops);
 void acl_set_operations(struct fuse_lowlevel_ops *ops);
 void directory_set_operations(struct fuse_lowlevel_ops *ops);
 void open_set_operations(struct fuse_lowlevel_ops *ops);
-void data_set_operations(struct fuse_lowlevel_ops *ops);
+void read_set_operations(struct fuse_lowlevel_ops *ops);
+void write_set_operations(struct fuse_lowlevel_ops *ops);
 void ranges_set_operations(struct fuse_lowlevel_ops *ops);
 void lock_requests_set_operations(struct fuse_lowlevel_ops *ops);
 void status_set_operations(struct fuse_lowlevel_ops *ops);

@@ -326,7 +326,8 @@ static int mount_fuse(struct session *s, char *sentence, size_t size)
 	acl_set_operations(&ops);
 	directory_set_operations(&ops);
 	open_set_operations(&ops);
-	data_set_operations(&ops);
+	read_set_operations(&ops);
+	write_set_operations(&ops);
 	ranges_set_operations(&ops);
 	lock_requests_set_operations(&ops);
 	status_set_operations(&ops);

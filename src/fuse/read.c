@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * READ: by the granted file while the mount is local, by RPC otherwise. Nothing of a file on the passthrough
+ * path comes here.
+ */
+#include "fuse/request.h"
+
+#include <string.h>
+
+#include "fuse/file.h"
+#include "fuse/granted_file.h"
+
+struct read_request {
+	struct request r;
+	struct behind_wait wait;
+	uint64_t offset;
+	size_t size;
+	size_t done; /* bytes that came in earlier, short replies */
+	char *buf;   /* they are kept here, or what is read locally; NULL while one reply was enough */
+	struct granted_file *granted;
+	struct uring_read local;
+};
+
+static void end_read(struct read_request *q)
+{
+	free(q->buf);
+	request_end(&q->r);
+}
+
+static void read_done(struct nfs_call *call);
+
+static void send_read(struct read_request *q)
+{
+	q->r.call.args.io.offset = q->offset + q->done;
+	q->r.call.args.io.count = (uint32_t)MIN(q->size - q->done, q->r.fs->rsize);
+	request_send(&q->r, NFS_READ, read_done);
+}
+
+/* FUSE takes a short answer for the end of the file; NFS may answer short before it. */
+static void read_done(struct nfs_call *call)
+{
+	struct read_request *q = CONTAINER_OF(call, struct read_request, r.call);
+	struct fs *fs = q->r.fs;
+	bool whole;
+
+	if (call->error < 0) {
+		(void)fuse_reply_err(q->r.req, -call->error);
+		end_read(q);
+		return;
+	}
+	fs->counters.bytes_read += call->res.io.count;
+	whole = call->res.io.eof || call->res.io.count == 0 ||
+		q->done + call->res.io.count >= q->size;
+	if (whole && q->done == 0) {
+		(void)fuse_reply_buf(q->r.req, call->res.io.data, call->res.io.count);
+		end_read(q);
+		return;
+	}
+	if (!q->buf)
+		q->buf = malloc(q->size);
+	if (!q->buf) {
+		(void)fuse_reply_err(q->r.req, ENOMEM);
+		end_read(q);
+		return;
+	}
+	memcpy(q->buf + q->done, call->res.io.data, call->res.io.count);
+	q->done += call->res.io.count;
+	if (!whole) {
+		send_read(q);
+		return;
+	}
+	(void)fuse_reply_buf(q->r.req, q->buf, q->done);
+	end_read(q);
+}
+
+/* Whatever is wrong with this file locally, the server may have it. */
+static void go_remote(struct read_request *q)
+{
+	struct inode *i = q->r.inode;
+	struct granted_file *gone = NULL;
+
+	{
+		LOCKED(&i->lock);
+		if (i->granted == q->granted)
+			gone = backing_ids_set_granted(q->r.fs->ids, i, NULL);
+	}
+	(void)granted_file_unref(gone);
+	send_read(q);
+}
+
+static void local_read_done(struct uring_read *local, ssize_t result)
+{
+	struct read_request *q = CONTAINER_OF(local, struct read_request, local);
+	struct granted_file *granted = q->granted;
+
+	if (local->no_cache)
+		granted->no_cache = true;
+	if (result < 0) {
+		go_remote(q);
+	} else {
+		q->r.fs->counters.bytes_read += (uint64_t)result;
+		(void)fuse_reply_buf(q->r.req, q->buf, (size_t)result);
+		end_read(q);
+	}
+	(void)granted_file_unref(granted);
+}
+
+static void start_read(struct read_request *q)
+{
+	q->granted = granted_file_of(q->r.fs, q->r.inode);
+	if (q->granted)
+		q->buf = malloc(q->size);
+	if (!q->buf) {
+		(void)granted_file_unref(q->granted);
+		send_read(q);
+		return;
+	}
+	q->local = (struct uring_read){.fd = q->granted->fd,
+		.no_cache = q->granted->no_cache,
+		.buf = (uint8_t *)q->buf,
+		.size = q->size,
+		.offset = q->offset,
+		.done = local_read_done};
+	uring_read(q->r.fs->uring, &q->local);
+}
+
+static void read_settled(struct behind_wait *w, int error)
+{
+	struct read_request *q = CONTAINER_OF(w, struct read_request, wait);
+
+	if (error < 0) {
+		(void)fuse_reply_err(q->r.req, -error);
+		end_read(q);
+		return;
+	}
+	start_read(q);
+}
+
+static void op_read(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	struct read_request *q = calloc(1, sizeof(*q));
+	struct fs *fs = fuse_req_userdata(req);
+
+	file_count_request(fs, &fs->counters.requests_read, fi);
+	if (!q) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	request_init_open(&q->r, req, ino, &file_of(fi)->cred);
+	q->r.unannounced = true; /* fs/fuse/file.c fuse_direct_IO waits for it in a way of its own */
+	q->offset = (uint64_t)offset;
+	q->size = size;
+	/* The kernel has whole pages of what was written, and asks for the rest of others. */
+	q->wait.done = read_settled;
+	q->wait.patience = request_patience(&q->r);
+	write_behind_settle(q->r.inode, &q->wait);
+}
+
+void read_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->read = op_read;
+}
