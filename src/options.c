@@ -45,6 +45,7 @@ static const char *const local_locks[] = {"none", "flock", "posix", "all", NULL}
 static const char *const readdirplus_modes[] = {"auto", "none", "force", NULL};
 static const char *const write_modes[] = {"lazy", "eager", "wait", NULL};
 static const char *const commit_times[] = {"close", "fsync", NULL};
+static const char *const odirect_modes[] = {"through", "any", "buffered", NULL};
 static const char *const lookup_caches[] = {"all", "none", "pos|positive", NULL};
 
 #define AT(field) offsetof(struct mount_options, field)
@@ -127,6 +128,8 @@ static const struct option_entry table[] = {
 		"whether write(2) waits for the server's answer (default lazy)"),
 	CHOICE("commit", AT(commit), commit_times, "close|fsync",
 		"when local files are made stable (default close)"),
+	CHOICE("odirect", AT(odirect), odirect_modes, "through|any|buffered",
+		"who serves O_DIRECT on local files (default through: their filesystem)"),
 	SET("hard", recovery, RECOVERY_HARD, "requests wait for the server (default)"),
 	SET("soft", recovery, RECOVERY_SOFT, "those that it does not answer in time fail with EIO"),
 	SET("softerr", recovery, RECOVERY_SOFTERR, "... with ETIMEDOUT"),

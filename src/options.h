@@ -66,6 +66,13 @@ enum commit_when {
 	COMMIT_FSYNC, /* a local filesystem's: not before */
 };
 
+/* What becomes of O_DIRECT on local files; fs/nfsd/vfs.c and fs/nfs/localio.c have servers' and clients' ways. */
+enum odirect {
+	ODIRECT_THROUGH,  /* it reaches the backing filesystem, whose own EINVAL a misaligned request gets */
+	ODIRECT_ANY,      /* the daemon reads past the page cache, whatever the alignment */
+	ODIRECT_BUFFERED, /* through the server's page cache */
+};
+
 #define RETRY_UNSET (~0U)
 
 struct mount_options {
@@ -89,6 +96,7 @@ struct mount_options {
 	unsigned readdirplus;     /* enum readdirplus */
 	unsigned write;           /* enum write_when */
 	unsigned commit;          /* enum commit_when */
+	unsigned odirect;         /* enum odirect */
 	unsigned timeout;         /* seconds that mounting may take in the foreground; 0: as retry says */
 	unsigned retry;           /* minutes, or RETRY_UNSET */
 	bool bg;

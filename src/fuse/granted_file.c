@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/granted_file.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,8 +17,32 @@ struct granted_file *granted_file_new(struct backing_ids *ids, int fd, int32_t n
 	}
 	backing_ids_descriptors(ids, 1);
 	*g = (struct granted_file){
-		.refs = 1, .ids = ids, .fd = fd, .number = number, .generation = generation};
+		.refs = 1, .ids = ids, .fd = fd, .number = number, .generation = generation, .align = 1};
 	return g;
+}
+
+/* What reads past the page cache must be aligned to; 0: there are none. */
+static unsigned direct_alignment(int fd)
+{
+	struct statx s;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) < 0)
+		return 0;
+	if (!(s.stx_mask & STATX_DIOALIGN)) /* btrfs does not say */
+		return s.stx_blksize;
+	return MAX(s.stx_dio_offset_align, s.stx_dio_mem_align);
+}
+
+void granted_file_set_direct(struct granted_file *g, bool direct)
+{
+	unsigned align = direct ? direct_alignment(g->fd) : 0;
+
+	/* The description is this mount's alone. */
+	if (align != 0 && fcntl(g->fd, F_SETFL, O_DIRECT) < 0)
+		align = 0;
+	if (align == 0 && g->align > 1)
+		(void)fcntl(g->fd, F_SETFL, 0);
+	g->align = MAX(align, 1U);
 }
 
 struct granted_file *granted_file_ref(struct granted_file *g)

@@ -3,7 +3,7 @@
  * A backing file that the sidecar sent a descriptor of, for reading: what an inode has of it, and every
  * read that is on its way. With the last reference it is closed and given back.
  *
- * Constant, but for the count, which is atomic.
+ * Constant, but for what is atomic.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ struct granted_file {
 	bool instead;        /* the kernel would not have an id */
 	uint64_t generation; /* of the session that it is of; it serves no read of another */
 	atomic_bool no_cache; /* struct uring_read */
+	atomic_uint align;   /* bytes: of offset, length and buffer of every read, as the descriptor has O_DIRECT; 1: not */
 };
 
 /* Takes fd over, also on failure. One reference, or NULL when there is no memory. */
@@ -29,6 +30,12 @@ static inline bool granted_file_serves(const struct granted_file *g, uint64_t ge
 {
 	return g && generation != 0 && g->generation == generation;
 }
+
+/*
+ * Whether reads pass the page cache by, where the filesystem can. With the inode's lock, and while the file is
+ * not open, so that no read is on its way.
+ */
+void granted_file_set_direct(struct granted_file *g, bool direct);
 
 struct granted_file *granted_file_ref(struct granted_file *g);
 

@@ -146,10 +146,14 @@ static void finish_open(struct open_request *o)
 			fs->open_files++;
 			if (o->file->write)
 				known_writer(i, 1);
+			/* One descriptor has one way: that of who opens the file first. */
+			if (i->granted && open_mode_total(&i->mode) == 0)
+				granted_file_set_direct(i->granted,
+					o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
 			useless = open_mode_count(&i->mode, &o->wish, (enum open_path)path);
 			set_path(o, (enum open_path)path);
 			by_descriptor = path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o);
-			shared = shared && !by_descriptor;
+			shared = shared && !by_descriptor && !o->wish.by_daemon;
 			fs->counters.opens[path]++; /* before the opener can look */
 			fs->counters.opens_uring += by_descriptor;
 			fs->counters.opens_shared += shared;
@@ -348,7 +352,8 @@ static uint32_t wanted(const struct open_request *o)
 	const struct fs *fs = o->r.fs;
 	const struct inode *i = o->r.inode;
 	bool has_descriptor = reads_by_descriptor(o);
-	bool passes = fs->passthrough && !(has_descriptor && i->granted->instead) && !open_mode_cached(&i->mode);
+	bool passes = fs->passthrough && !(has_descriptor && i->granted->instead) && !o->wish.by_daemon &&
+		      !open_mode_cached(&i->mode);
 	uint32_t flags = 0;
 
 	if (passes && wants_id(o))
@@ -457,6 +462,7 @@ static void start_open(struct open_request *o)
 	o->wish.read = (o->fi.flags & O_ACCMODE) != O_WRONLY;
 	o->wish.write = o->file->write;
 	o->wish.append = o->file->append;
+	o->wish.by_daemon = (o->fi.flags & O_DIRECT) && fs->options->odirect != ODIRECT_THROUGH;
 	/* What the kernel writes to a backing file by itself is not stable by then; but with noac it is seen. */
 	o->wish.generation = fs->options->sync && o->file->write ? 0 : fs_generation(fs);
 	if (o->wish.generation == 0 || !S_ISREG(i->type)) {

@@ -53,9 +53,9 @@ int open_mode_choose(const struct open_mode *m, const struct open_wish *w)
 		/* The kernel opens the backing file with the open's own flags. */
 		if (w->write && !m->writable)
 			return -ESTALE;
-		return own_id_serves(m, w) ? OPEN_PATH_PASSTHROUGH : OPEN_PATH_PASSTHROUGH_DIRECT;
+		return own_id_serves(m, w) && !w->by_daemon ? OPEN_PATH_PASSTHROUGH : OPEN_PATH_PASSTHROUGH_DIRECT;
 	}
-	if (!open_mode_cached(m) && (own_id_serves(m, w) || granted_id_serves(w)))
+	if (!open_mode_cached(m) && !w->by_daemon && (own_id_serves(m, w) || granted_id_serves(w)))
 		return OPEN_PATH_PASSTHROUGH;
 	if (!w->append && !m->map_written)
 		return OPEN_PATH_CACHED;

@@ -51,6 +51,7 @@ struct open_wish {
 	bool read;           /* O_RDONLY or O_RDWR: may be mapped */
 	bool write;          /* O_WRONLY or O_RDWR */
 	bool append;         /* O_APPEND: direct unless the kernel does it */
+	bool by_daemon;      /* O_DIRECT that is not for the backing filesystem: odirect=any, buffered */
 	uint64_t generation; /* the session that allows this open locally; 0: nobody does */
 	int granted_id;      /* a fresh id of that session, 0: none */
 	bool granted_writable;

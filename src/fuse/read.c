@@ -18,6 +18,7 @@ struct read_request {
 	size_t done; /* bytes that came in earlier, short replies */
 	char *buf;   /* they are kept here, or what is read locally; NULL while one reply was enough */
 	struct granted_file *granted;
+	size_t lead; /* bytes before what was asked for, as O_DIRECT wants whole blocks */
 	struct uring_read local;
 };
 
@@ -93,13 +94,15 @@ static void local_read_done(struct uring_read *local, ssize_t result)
 	struct read_request *q = CONTAINER_OF(local, struct read_request, local);
 	struct granted_file *granted = q->granted;
 
-	if (local->no_cache)
+	if (local->no_cache && granted->align == 1)
 		granted->no_cache = true;
 	if (result < 0) {
 		go_remote(q);
 	} else {
-		q->r.fs->counters.bytes_read += (uint64_t)result;
-		(void)fuse_reply_buf(q->r.req, q->buf, (size_t)result);
+		size_t size = MIN((size_t)result - MIN((size_t)result, q->lead), q->size);
+
+		q->r.fs->counters.bytes_read += size;
+		(void)fuse_reply_buf(q->r.req, q->buf + q->lead, size);
 		end_read(q);
 	}
 	(void)granted_file_unref(granted);
@@ -107,19 +110,28 @@ static void local_read_done(struct uring_read *local, ssize_t result)
 
 static void start_read(struct read_request *q)
 {
-	q->granted = granted_file_of(q->r.fs, q->r.inode);
-	if (q->granted)
-		q->buf = malloc(q->size);
-	if (!q->buf) {
-		(void)granted_file_unref(q->granted);
+	struct granted_file *g = granted_file_of(q->r.fs, q->r.inode);
+	size_t align, size;
+
+	if (!g) {
 		send_read(q);
 		return;
 	}
-	q->local = (struct uring_read){.fd = q->granted->fd,
-		.no_cache = q->granted->no_cache,
+	align = g->align;
+	q->lead = q->offset % align;
+	size = (q->lead + q->size + align - 1) / align * align;
+	q->buf = align > 1 ? aligned_alloc(align, size) : malloc(size);
+	if (!q->buf) {
+		(void)granted_file_unref(g);
+		send_read(q);
+		return;
+	}
+	q->granted = g;
+	q->local = (struct uring_read){.fd = g->fd,
+		.no_cache = g->no_cache || align > 1,
 		.buf = (uint8_t *)q->buf,
-		.size = q->size,
-		.offset = q->offset,
+		.size = size,
+		.offset = q->offset - q->lead,
 		.done = local_read_done};
 	uring_read(q->r.fs->uring, &q->local);
 }

@@ -102,6 +102,21 @@ static void beside_passthrough_opens_the_id_stays_the_same(void **state)
 }
 
 /* An id writes with the rights of who registered it, and root's are more. */
+/* O_DIRECT with odirect=any: as if there were no id, but beside those who have one. */
+static void what_the_daemon_shall_serve_is_not_passed_through(void **state)
+{
+	struct open_wish by_daemon = {.generation = SESSION, .granted_id = 5, .granted_writable = true,
+		.read = true, .by_daemon = true};
+	struct open_mode m = {0};
+
+	assert_int_equal(open_mode_choose(&m, &by_daemon), OPEN_PATH_CACHED);
+	assert_int_equal(open_as(&m, &granted_rw, NULL), OPEN_PATH_PASSTHROUGH);
+	by_daemon.granted_id = 0;
+	assert_int_equal(open_mode_choose(&m, &by_daemon), OPEN_PATH_PASSTHROUGH_DIRECT);
+	(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
+	assert_int_equal(open_mode_choose(&m, &by_daemon), OPEN_PATH_CACHED);
+}
+
 static void root_and_others_write_by_ids_of_their_own(void **state)
 {
 	for (int root = 0; root <= 1; root++) {
@@ -216,6 +231,7 @@ int main(void)
 		cmocka_unit_test(beside_direct_opens_everything_goes),
 		cmocka_unit_test(beside_direct_opens_that_may_be_mapped_nothing_is_passthrough),
 		cmocka_unit_test(beside_passthrough_opens_the_id_stays_the_same),
+		cmocka_unit_test(what_the_daemon_shall_serve_is_not_passed_through),
 		cmocka_unit_test(root_and_others_write_by_ids_of_their_own),
 		cmocka_unit_test(passthrough_opens_outlive_their_session),
 		cmocka_unit_test(a_writer_beside_a_read_only_id_gets_a_fresh_inode),

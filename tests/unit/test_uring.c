@@ -123,6 +123,25 @@ static void a_read_that_is_half_there_is_whole(void **state)
 	read_one(f, f->fd, 199000, SIZE, SIZE - 199000);
 }
 
+/* A file ends in the middle of a block, where the next read begins. */
+static void direct_reads_end_with_the_file(void **state)
+{
+	struct fixture *f = *state;
+	const unsigned align = 4096;
+
+	assert_int_equal(fcntl(f->fd, F_SETFL, O_DIRECT), 0);
+	for (size_t from = 0; from < SIZE + align; from += 25 * align) {
+		struct waiter w = {.done = &f->done,
+			.read = {.fd = f->fd, .offset = from, .size = 100 * align, .no_cache = true,
+				.buf = aligned_alloc(align, 100 * align), .done = note}};
+
+		assert_non_null(w.read.buf);
+		uring_read(f->uring, &w.read);
+		assert_int_equal(sem_wait(&f->done), 0);
+		finish(&w, MIN((ssize_t)(100 * align), MAX((ssize_t)SIZE - (ssize_t)from, 0)));
+	}
+}
+
 static void many_at_once_are_each_answered_once(void **state)
 {
 	struct fixture *f = *state;
@@ -166,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_the_file_has_is_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_read_that_is_half_there_is_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(direct_reads_end_with_the_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_at_once_are_each_answered_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(errors_are_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_all, set_up, tear_down),
