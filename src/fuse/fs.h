@@ -29,6 +29,7 @@ struct fs_counters {
 	atomic_uint_fast64_t requests_astray;   /* of both, those of passthrough opens: the kernel serves these */
 	atomic_uint_fast64_t bytes_read, bytes_written; /* by these requests */
 	atomic_uint_fast64_t lookups_known;     /* answered without the server */
+	atomic_uint_fast64_t requests_flush;    /* closes that the kernel asked about */
 	atomic_uint_fast64_t requests_xattr;    /* about extended attributes */
 	atomic_uint_fast64_t grants_denied;     /* local opens without a backing id */
 	atomic_uint last_denial;                /* enum reason of the last one */
@@ -102,6 +103,14 @@ static inline bool fs_is_sync(const struct fs *fs)
 	return fs->options->sync || fs->options->noac;
 }
 
+/* Whether locks of this kind are the kernel's own, which no request tells of. */
+static inline bool fs_kernel_locks(const struct fs *fs, enum local_lock kind)
+{
+	const struct mount_options *o = fs->options;
+
+	return o->nolock || o->local_lock == LOCAL_LOCK_ALL || o->local_lock == (unsigned)kind;
+}
+
 /*
  * The handlers, by file: names.c, attributes.c, acl.c, directory.c, open.c, read.c, write.c, ranges.c, lock_requests.c,
  * status.c.
@@ -114,5 +123,5 @@ void open_set_operations(struct fuse_lowlevel_ops *ops);
 void read_set_operations(struct fuse_lowlevel_ops *ops);
 void write_set_operations(struct fuse_lowlevel_ops *ops);
 void ranges_set_operations(struct fuse_lowlevel_ops *ops);
-void lock_requests_set_operations(struct fuse_lowlevel_ops *ops);
+void lock_requests_set_operations(const struct fs *fs, struct fuse_lowlevel_ops *ops);
 void status_set_operations(struct fuse_lowlevel_ops *ops);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * fcntl(2) and flock(2) locks: the kernel hands each to the daemon, since it would keep them by inode
- * and tell nobody of them. A blocking one is answered when it has the lock, or when any signal comes for
+ * and tell nobody of them. Where the mount was told that they are to be local (nolock, local_lock), it may. A blocking one is answered when it has the lock, or when any signal comes for
  * its caller: EINTR, which the kernel makes what the signal's action says.
  */
 #include <fcntl.h>
@@ -16,14 +16,10 @@ struct lock_request {
 	fuse_req_t req;
 };
 
-/* Once for each mount that was not told that its locks are to be local: nfs(5), local_lock. */
+/* Once for each mount. */
 static void notice(struct fs *fs, enum lock_kind kind)
 {
-	const struct mount_options *o = fs->options;
-	unsigned local = kind == LOCK_KIND_FLOCK ? LOCAL_LOCK_FLOCK : LOCAL_LOCK_POSIX;
-
-	if (o->nolock || o->local_lock == LOCAL_LOCK_ALL || o->local_lock == local ||
-		atomic_exchange(&fs->locks_noticed, true))
+	if (atomic_exchange(&fs->locks_noticed, true))
 		return;
 	log_warning("%s: a program locks a file with %s: locks hold on this mount only, other clients do not see "
 		    "them (mount with nolock if that is as it should be)",
@@ -128,9 +124,12 @@ static void op_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, 
 	set(req, ino, &lock, !(op & LOCK_NB));
 }
 
-void lock_requests_set_operations(struct fuse_lowlevel_ops *ops)
+void lock_requests_set_operations(const struct fs *fs, struct fuse_lowlevel_ops *ops)
 {
-	ops->getlk = op_getlk;
-	ops->setlk = op_setlk;
-	ops->flock = op_flock;
+	if (!fs_kernel_locks(fs, LOCAL_LOCK_POSIX)) {
+		ops->getlk = op_getlk;
+		ops->setlk = op_setlk;
+	}
+	if (!fs_kernel_locks(fs, LOCAL_LOCK_FLOCK))
+		ops->flock = op_flock;
 }

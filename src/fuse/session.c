@@ -329,7 +329,7 @@ static int mount_fuse(struct session *s, char *sentence, size_t size)
 	read_set_operations(&ops);
 	write_set_operations(&ops);
 	ranges_set_operations(&ops);
-	lock_requests_set_operations(&ops);
+	lock_requests_set_operations(fs, &ops);
 	status_set_operations(&ops);
 	r = kernel_mount_new_session(fs, &ops, sentence, size);
 	/* First, so that a signal that ends us takes away what is mounted next. */

@@ -154,9 +154,10 @@ static char *status_text(struct fs *fs)
 			"over_io_uring", fs->over_io_uring, "libfuse_io_uring", LOCALIOFS_FUSE_IO_URING));
 	(void)json_object_set_new(root, "opens", opens_json(c));
 	(void)json_object_set_new(root, "requests",
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
+		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
 			"write", (json_int_t)c->requests_write, /* */
 			"astray", (json_int_t)c->requests_astray, /* */
+			"flush", (json_int_t)c->requests_flush, /* */
 			"xattr", (json_int_t)c->requests_xattr, /* */
 			"bytes_read", (json_int_t)c->bytes_read, /* */
 			"bytes_written", (json_int_t)c->bytes_written));

@@ -418,6 +418,7 @@ static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs *fs = fuse_req_userdata(req);
 
+	fs->counters.requests_flush++;
 	/* Now, so that a server that is away keeps nobody from what a dead process had locked. */
 	locks_closed(fs->locks, &fs_inode(fs, ino)->fh, fi->lock_owner, fi->fh);
 	if (file_of(fi)->write)
