@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION 2
+#define BROKER_VERSION 3
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH 128     /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS 16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
@@ -38,6 +38,7 @@ enum broker_type {
 	BROKER_FALLOCATE = 7, /* struct broker_range -> broker_status */
 	BROKER_SEEK = 8,     /* struct broker_range -> broker_amount */
 	BROKER_COPY = 9,     /* struct broker_copy -> broker_amount */
+	BROKER_TRUNCATE = 10, /* struct broker_truncate -> broker_truncated */
 
 	/* replies: the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -173,6 +174,22 @@ struct broker_copy {
 	uint64_t length;
 };
 
+/*
+ * The size of a file that this credential may write to: what ACCESS and SETATTR would do. Whatever is in the way is an
+ * error without a change, and the server to be asked.
+ */
+struct broker_truncate {
+	struct broker_fh fh;
+	struct broker_cred cred;
+	uint64_t size;
+};
+
+struct broker_truncated {
+	int32_t error;
+	uint32_t reason;
+	struct broker_attr attr; /* afterwards */
+};
+
 struct broker_amount {
 	int32_t error;
 	uint32_t reason;
@@ -202,6 +219,8 @@ BROKER_ASSERT(broker_commit, 8);
 BROKER_ASSERT(broker_range, 24);
 BROKER_ASSERT(broker_copy, 32);
 BROKER_ASSERT(broker_amount, 16);
+BROKER_ASSERT(broker_truncate, 216);
+BROKER_ASSERT(broker_truncated, 96);
 BROKER_ASSERT(broker_revoke, 8);
 #undef BROKER_ASSERT
 
@@ -235,6 +254,12 @@ static inline uint32_t broker_packet_length(uint32_t type)
 		break;
 	case BROKER_COPY:
 		body = sizeof(struct broker_copy);
+		break;
+	case BROKER_TRUNCATE:
+		body = sizeof(struct broker_truncate);
+		break;
+	case BROKER_TRUNCATE | BROKER_REPLY:
+		body = sizeof(struct broker_truncated);
 		break;
 	case BROKER_ANNOUNCE | BROKER_REPLY:
 	case BROKER_RELEASE | BROKER_REPLY:

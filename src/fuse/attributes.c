@@ -16,6 +16,9 @@ struct setattr_request {
 	struct request r;
 	struct nfs_sattr sattr;
 	struct stable_wait wait;
+	struct broker_call broker;
+	bool by_open; /* ftruncate: the right is the open's */
+	bool allowed; /* the server was asked whether the caller may */
 };
 
 struct getattr_request {
@@ -166,6 +169,48 @@ static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
 	s->mtime = nfs_time(attr->st_mtim);
 }
 
+static void ask_server(struct setattr_request *s);
+
+/* Whatever the sidecar did not do, the server may. */
+static void truncated(struct broker_call *call, int error, const void *body)
+{
+	struct setattr_request *s = CONTAINER_OF(call, struct setattr_request, broker);
+	struct request *r = &s->r;
+	const struct broker_truncated *reply = body;
+
+	(void)known_change_end(r->fs, r->inode, NULL, r->asked, &r->asked);
+	if (error < 0 || reply->error < 0 || reply->attr.fileid != r->inode->fileid) {
+		ask_server(s);
+		return;
+	}
+	r->call.error = 0;
+	r->call.has_attr = true;
+	request_attr_of_broker(r, &reply->attr, &r->call.attr);
+	attr_done(&r->call);
+}
+
+static void truncate_locally(struct setattr_request *s)
+{
+	struct request *r = &s->r;
+	struct broker_truncate body = {.fh = request_broker_fh(&r->inode->fh),
+		.cred = request_broker_cred(&r->call.cred),
+		.size = s->sattr.size};
+
+	r->asked = attr_clock();
+	known_change_begin(r->inode);
+	s->broker.done = truncated;
+	probe_send(r->fs->probe, &s->broker, BROKER_TRUNCATE, &body, sizeof(body));
+}
+
+/* Whether this is of the size of a file that is used locally, and of nothing else. */
+static bool is_local_truncation(const struct setattr_request *s)
+{
+	const struct nfs_sattr *a = &s->sattr;
+
+	return a->set_size && !a->set_mode && !a->set_uid && !a->set_gid && !a->set_atime && !a->set_mtime &&
+	       has_backing_id(s->r.fs, s->r.inode);
+}
+
 /*
  * What had to come before has: now the change itself. A write that failed is for those who have the file
  * open, and is not sent again.
@@ -176,8 +221,10 @@ static void send_setattr(struct setattr_request *s, int error)
 		request_end_error(&s->r, error);
 		return;
 	}
-	s->r.call.args.sattr = s->sattr;
-	request_send(&s->r, NFS_SETATTR, attr_done);
+	if (is_local_truncation(s) && !s->allowed)
+		truncate_locally(s);
+	else
+		ask_server(s);
 }
 
 static void setattr_settled(struct behind_wait *w, int error)
@@ -218,6 +265,7 @@ static void truncate_access_done(struct nfs_call *call)
 	struct setattr_request *s = CONTAINER_OF(call, struct setattr_request, r.call);
 	int error = call->error;
 
+	s->allowed = true;
 	if (error == 0 && (call->res.access & MAY_WRITE) != MAY_WRITE)
 		error = -EACCES;
 	if (error < 0)
@@ -230,6 +278,17 @@ static void truncate_access_done(struct nfs_call *call)
  * truncate(2) takes write permission, which the kernel asks nobody for; of SETATTR a server demands
  * less: owners may always. So ACCESS decides, as with the kernel's client.
  */
+static void ask_server(struct setattr_request *s)
+{
+	if (s->sattr.set_size && !s->by_open && !s->allowed) {
+		s->r.call.args.access.bits = MAY_WRITE;
+		request_send(&s->r, NFS_ACCESS, truncate_access_done);
+		return;
+	}
+	s->r.call.args.sattr = s->sattr;
+	request_send(&s->r, NFS_SETATTR, attr_done);
+}
+
 static void op_setattr(
 	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
@@ -243,15 +302,14 @@ static void op_setattr(
 	r = &s->r;
 	if (request_init(r, req, ino, NULL, NULL) < 0)
 		return;
-	if (fi) /* ftruncate: the right is the open's */
+	s->by_open = fi != NULL;
+	if (fi)
 		r->call.cred = file_of(fi)->cred;
 	fill_sattr(&s->sattr, attr, to_set);
-	if (!s->sattr.set_size || fi) {
+	if (s->sattr.set_size && !fi && !is_local_truncation(s))
+		ask_server(s);
+	else
 		start_setattr(s);
-		return;
-	}
-	r->call.args.access.bits = MAY_WRITE;
-	request_send(r, NFS_ACCESS, truncate_access_done);
 }
 
 static void access_done(struct nfs_call *call)

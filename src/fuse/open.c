@@ -413,14 +413,10 @@ static void open_local(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
 	struct broker_open body = {.fh = request_broker_fh(&i->fh),
-		.cred = {.uid = o->r.call.cred.uid,
-			.gid = o->r.call.cred.gid,
-			.ngroups = o->r.call.cred.ngroups}};
+		.cred = request_broker_cred(&o->r.call.cred)};
 
 	if (open_hot(o))
 		return;
-	for (uint32_t n = 0; n < body.cred.ngroups; n++)
-		body.cred.groups[n] = o->r.call.cred.groups[n];
 	{
 		LOCKED(&i->lock);
 		body.flags = wanted(o);

@@ -398,6 +398,15 @@ struct broker_fh request_broker_fh(const struct nfs_fh *fh)
 	return b;
 }
 
+struct broker_cred request_broker_cred(const struct nfs_cred *cred)
+{
+	struct broker_cred b = {.uid = cred->uid, .gid = cred->gid, .ngroups = cred->ngroups};
+
+	for (uint32_t n = 0; n < b.ngroups; n++)
+		b.groups[n] = cred->groups[n];
+	return b;
+}
+
 void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret)
 {
 	*ret = (struct nfs_attr){.mode = attr->mode,

@@ -99,8 +99,9 @@ bool request_is_outdated(const struct request *r, struct inode *i);
 /* What the sidecar says of a file, as the server would. */
 void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret);
 
-/* The handle as the broker is told it. */
+/* A handle and a credential as the broker is told them. */
 struct broker_fh request_broker_fh(const struct nfs_fh *fh);
+struct broker_cred request_broker_cred(const struct nfs_cred *cred);
 
 /* What the kernel is told of the inode, and for how many seconds it may believe that. */
 double request_tell_attributes(

@@ -6,8 +6,10 @@
 #include <linux/falloc.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "localiofs/reason.h"
+#include "sidecar/grant.h"
 #include "sidecar/packet.h"
 #include "sidecar/thread_cred.h"
 
@@ -56,6 +58,20 @@ static int64_t change_as(const struct file_job *job)
 	return r;
 }
 
+/* The kernel asks again whether he may. */
+static int64_t truncate_as(const struct file_job *job)
+{
+	_cleanup_close_ int target = -1;
+	int r = thread_cred_become(&job->cred);
+
+	if (r >= 0)
+		target = r = open_for_writing(job->target);
+	if (r >= 0 && ftruncate(target, (off_t)job->size) < 0)
+		r = -errno;
+	thread_cred_restore();
+	return MIN(r, 0);
+}
+
 static int64_t run(const struct file_job *job)
 {
 	off_t at;
@@ -66,6 +82,8 @@ static int64_t run(const struct file_job *job)
 	case BROKER_SEEK:
 		at = lseek(job->fd, (off_t)job->range.offset, (int)job->range.how);
 		return at < 0 ? -errno : at;
+	case BROKER_TRUNCATE:
+		return truncate_as(job);
 	default:
 		return change_as(job);
 	}
@@ -77,6 +95,14 @@ static int answer(int socket, const struct file_job *job, int64_t result)
 	struct broker_amount amount = {
 		.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
 
+	if (job->type == BROKER_TRUNCATE) {
+		struct broker_truncated truncated = {.error = (int32_t)result};
+		struct statx stx;
+
+		if (result == 0)
+			truncated.error = grant_attributes(job->target, &stx, &truncated.attr);
+		return packet_send(socket, type, job->request, &truncated, -1);
+	}
 	if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE)
 		return packet_send_status(socket, type, job->request, (int)result,
 			result == -EAGAIN ? REASON_LIMIT : REASON_NONE);
@@ -111,11 +137,9 @@ static void *work(void *arg)
 	struct file_job job;
 
 	while (take(q, &job) >= 0) {
-		int64_t r = run(&job);
-
-		drop(&job);
-		if (answer(q->socket, &job, r) < 0) /* the client does not listen: the session ends */
+		if (answer(q->socket, &job, run(&job)) < 0) /* the client does not listen: the session ends */
 			(void)shutdown(q->socket, SHUT_RDWR);
+		drop(&job);
 	}
 	return NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one session has to do with its files that may take long: fsync, fallocate, seek, copy. A few worker
+ * What one session has to do with its files that may take long: fsync, fallocate, seek, copy, truncate. A few worker
  * threads do it, so that the session's other requests go on meanwhile. The workers share the session's
  * descriptor table; each job owns duplicates of the descriptors (errors are remembered per open file, which
  * duplicates share) and is answered on the session's socket. The threads are made when the first job comes.
  *
  * What changes a file is done with the credential that its id was registered with, as the kernel's writes to it
- * are: set-id bits are cleared, reserved blocks and quotas are that user's.
+ * are: set-id bits are cleared, reserved blocks and quotas are that user's. A truncation is its caller's own.
  *
  * Guarded by its own mutex, never held across a system call on a file.
  */
@@ -21,14 +21,15 @@
 #define FILE_JOBS_PENDING 256
 
 struct file_job {
-	uint32_t type;   /* BROKER_COMMIT, FALLOCATE, SEEK, COPY */
+	uint32_t type;   /* BROKER_COMMIT, FALLOCATE, SEEK, COPY, TRUNCATE */
 	uint64_t request;
 	int fd;          /* what is asked about; of COPY the source */
-	int target;      /* what is changed: FALLOCATE, COPY; else -1 */
+	int target;      /* what is changed: FALLOCATE, COPY, TRUNCATE; else -1 */
 	struct broker_cred cred; /* for that */
 	union {
 		struct broker_range range;
 		struct broker_copy copy;
+		uint64_t size; /* TRUNCATE */
 	};
 };
 
@@ -46,7 +47,7 @@ struct file_jobs {
 void file_jobs_init(struct file_jobs *q, int socket);
 /* Waits for the jobs under way, drops the others. */
 void file_jobs_done(struct file_jobs *q);
-/* Does the job with duplicates of its descriptors and answers; -EAGAIN when too many are pending. */
+/* Does the job with duplicates of its descriptors, which may be -1, and answers; -EAGAIN when too many are pending. */
 int file_jobs_add(struct file_jobs *q, const struct file_job *job);
 /* Answers, with a negative errno, what is not to be done. */
 int file_jobs_refuse(const struct file_jobs *q, const struct file_job *job, int error);

@@ -101,12 +101,56 @@ static void register_file(const struct grant_context *g, const struct access_fil
 		reply->reason = REASON_KERNEL_REFUSED;
 }
 
+/* The credential that the server would act with. */
+static int squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
+	enum reason *ret_reason)
+{
+	struct broker_cred wire = *asked;
+
+	*ret_reason = REASON_EXPORT_OPTIONS;
+	if (g->server->managed_groups(&wire) == 0)
+		return -EACCES;
+	*ret_reason = REASON_CLIENT_DENIED;
+	return g->server->squash(&g->at->perms, &wire, ret) < 0 ? -EACCES : 0;
+}
+
+static struct access_file file_of(int fd, const struct statx *stx)
+{
+	return (struct access_file){.fd = fd,
+		.mode = stx->stx_mode,
+		.uid = stx->stx_uid,
+		.gid = stx->stx_gid,
+		.append_only = (stx->stx_attributes & STATX_ATTR_APPEND) != 0};
+}
+
+int grant_truncate(const struct grant_context *g, const struct broker_truncate *request, struct broker_cred *ret_cred)
+{
+	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
+	struct access_file file;
+	struct broker_attr attr;
+	enum reason reason;
+	struct statx stx;
+	int r = fd < 0 ? -ESTALE : grant_attributes(fd, &stx, &attr);
+
+	if (r >= 0)
+		r = squash(g, &request->cred, ret_cred, &reason);
+	if (r < 0)
+		return r;
+	if (!S_ISREG(stx.stx_mode) || (stx.stx_mode & (S_ISUID | S_ISGID)) != 0)
+		return -EOPNOTSUPP;
+	file = file_of(fd, &stx);
+	r = g->server->access(&file, ret_cred, g->at->perms.write);
+	if (r < 0)
+		return r;
+	return (r & ACCESS_MODIFY) != 0 && (r & ACCESS_EXTEND) != 0 ? steal_fd(&fd) : -EACCES;
+}
+
 void grant_open(const struct grant_context *g, const struct broker_open *request,
 	struct broker_open_reply *reply, struct grant *ret)
 {
 	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
 	struct access_file file;
-	struct broker_cred wire = request->cred;
+	enum reason reason;
 	struct statx stx;
 	int r;
 
@@ -123,24 +167,16 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	}
 	if ((request->flags & BROKER_OPEN_ATTR) != 0)
 		return;
-	if (g->server->managed_groups(&wire) == 0) {
-		fail(reply, -EACCES, REASON_EXPORT_OPTIONS);
-		return;
-	}
-	r = g->server->squash(&g->at->perms, &wire, &ret->cred);
+	r = squash(g, &request->cred, &ret->cred, &reason);
 	if (r < 0) {
-		fail(reply, -EACCES, REASON_CLIENT_DENIED);
+		fail(reply, r, reason);
 		return;
 	}
 	if (!S_ISREG(stx.stx_mode)) {
 		reply->reason = REASON_NOT_REGULAR;
 		return;
 	}
-	file = (struct access_file){.fd = fd,
-		.mode = stx.stx_mode,
-		.uid = stx.stx_uid,
-		.gid = stx.stx_gid,
-		.append_only = (stx.stx_attributes & STATX_ATTR_APPEND) != 0};
+	file = file_of(fd, &stx);
 	/* Question (a): what the server would say to ACCESS. */
 	r = g->server->access(&file, &ret->cred, g->at->perms.write);
 	if (r < 0) {

@@ -30,6 +30,12 @@ struct grant {
 void grant_open(const struct grant_context *g, const struct broker_open *request,
 	struct broker_open_reply *reply, struct grant *ret);
 
+/*
+ * The file, O_PATH and the caller's, that may be truncated with *ret_cred. A negative errno where the credential may
+ * not write to it, or the server must do it: set-id bits go by who writes.
+ */
+int grant_truncate(const struct grant_context *g, const struct broker_truncate *request, struct broker_cred *ret_cred);
+
 /* The attributes of an O_PATH descriptor, as they go over the wire. */
 struct statx;
 int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret);

@@ -14,6 +14,11 @@ static bool fh_valid(const struct broker_fh *fh)
 	return fh->length >= 1 && fh->length <= BROKER_MAX_FH;
 }
 
+static int check_asker(const struct broker_fh *fh, const struct broker_cred *cred)
+{
+	return fh_valid(fh) && cred->ngroups <= BROKER_MAX_GROUPS ? 0 : -EPROTO;
+}
+
 int packet_check(const struct packet *p, size_t size, int fds)
 {
 	if (size < sizeof(p->header) || p->header.length != size ||
@@ -25,9 +30,9 @@ int packet_check(const struct packet *p, size_t size, int fds)
 	case BROKER_HELLO:
 		return fh_valid(&p->body.hello.root) ? 0 : -EPROTO;
 	case BROKER_OPEN:
-		return fh_valid(&p->body.open.fh) && p->body.open.cred.ngroups <= BROKER_MAX_GROUPS
-			? 0
-			: -EPROTO;
+		return check_asker(&p->body.open.fh, &p->body.open.cred);
+	case BROKER_TRUNCATE:
+		return check_asker(&p->body.truncate.fh, &p->body.truncate.cred);
 	default:
 		return 0;
 	}

@@ -22,6 +22,7 @@ struct packet {
 		struct broker_commit commit;
 		struct broker_range range;
 		struct broker_copy copy;
+		struct broker_truncate truncate;
 		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} body;
 	int fd; /* came with HELLO; -1 otherwise. The receiver's. */

@@ -294,6 +294,24 @@ static int on_copy(struct run *x, const struct packet *p)
 	return add_job(x, p, r, &job);
 }
 
+static int on_truncate(struct run *x, const struct packet *p)
+{
+	const struct broker_truncate *body = &p->body.truncate;
+	struct file_job job = {.fd = -1, .size = body->size};
+	_cleanup_close_ int fd = -1;
+	struct location at;
+	struct grant_context g = {.server = x->locator.table->server, .at = &at, .fuse_fd = -1};
+	enum reason reason = locator_find(&x->locator, &body->fh, &at);
+	int r = reason != REASON_NONE ? error_of(reason) : grant_truncate(&g, body, &job.cred);
+
+	if (r >= 0)
+		fd = r;
+	if (body->size > INT64_MAX)
+		r = -EINVAL;
+	job.target = fd;
+	return add_job(x, p, r, &job);
+}
+
 static int dispatch(struct run *x, struct packet *p)
 {
 	switch (p->header.type) {
@@ -320,6 +338,8 @@ static int dispatch(struct run *x, struct packet *p)
 		return on_seek(x, p);
 	case BROKER_COPY:
 		return on_copy(x, p);
+	case BROKER_TRUNCATE:
+		return on_truncate(x, p);
 	}
 	return -EPROTO;
 }

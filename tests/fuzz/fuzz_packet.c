@@ -18,6 +18,10 @@ static void check_packet(const struct packet *p)
 		CHECK(p->body.open.fh.length >= 1 && p->body.open.fh.length <= BROKER_MAX_FH);
 		CHECK(p->body.open.cred.ngroups <= BROKER_MAX_GROUPS);
 		break;
+	case BROKER_TRUNCATE:
+		CHECK(p->body.truncate.fh.length >= 1 && p->body.truncate.fh.length <= BROKER_MAX_FH);
+		CHECK(p->body.truncate.cred.ngroups <= BROKER_MAX_GROUPS);
+		break;
 	default:
 		break;
 	}

@@ -71,10 +71,10 @@ static void every_length_but_the_right_one_is_refused(void **state)
 	for (uint32_t type = 0; type < 0x400; type++) {
 		p = packet_of(type);
 		p.body.hello.root.length = 4; /* where OPEN has fh.length lies HELLO's version */
-		if (type == BROKER_OPEN)
+		if (type == BROKER_OPEN || type == BROKER_TRUNCATE)
 			p.body.open.fh.length = 4;
 		for (uint32_t size = 0; size <= BROKER_MAX_MESSAGE; size++) {
-			bool right = type >= BROKER_ANNOUNCE && type <= BROKER_COPY &&
+			bool right = type >= BROKER_ANNOUNCE && type <= BROKER_TRUNCATE &&
 				size == broker_packet_length(type);
 
 			p.header.length = size;
@@ -97,6 +97,12 @@ static void lengths_inside_are_checked(void **state)
 	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
 	p.body.open.fh.length = 32;
 	p.body.open.cred.ngroups = BROKER_MAX_GROUPS + 1;
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
+	p = packet_of(BROKER_TRUNCATE);
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
+	p.body.truncate.fh.length = 32;
+	assert_int_equal(packet_check(&p, p.header.length, 0), 0);
+	p.body.truncate.cred.ngroups = BROKER_MAX_GROUPS + 1;
 	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
 	p = packet_of(BROKER_HELLO);
 	assert_int_equal(packet_check(&p, p.header.length, 1), -EPROTO);
