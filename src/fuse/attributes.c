@@ -197,6 +197,7 @@ static void truncate_locally(struct setattr_request *s)
 		.size = s->sattr.size};
 
 	r->asked = attr_clock();
+	r->changed = true;
 	known_change_begin(r->inode);
 	s->broker.done = truncated;
 	probe_send(r->fs->probe, &s->broker, BROKER_TRUNCATE, &body, sizeof(body));

@@ -107,11 +107,15 @@ static double told(struct inode *i, double seconds)
 {
 	uint64_t now = now_ms();
 
-	if (seconds > 0) {
-		i->known.told_ms = now;
+	if (seconds > 0)
 		i->known.trusts_ms = MAX(i->known.trusts_ms, now + (uint64_t)(seconds * 1000) + KERNEL_MS);
-	}
 	return seconds;
+}
+
+void known_answers_change(struct inode *i)
+{
+	LOCKED(&i->lock);
+	i->known.changed_ms = now_ms();
 }
 
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
@@ -327,8 +331,12 @@ bool known_attributes_expire(struct inode *i)
 	LOCKED(&i->lock);
 	i->known.expired = MAX(i->known.expired, attr_clock_tick());
 	believed = i->known.trusts_ms > now;
-	/* An answer may be on its way still, and is believed when it comes: fs/fuse/dir.c fuse_do_setattr */
-	if (now - i->known.told_ms > KERNEL_MS)
+	/*
+	 * What is on its way still the kernel does not believe when it comes, as it was asked for before it was told to
+	 * forget (fs/fuse/inode.c fuse_change_attributes_i); but for answers to changes (fs/fuse/dir.c
+	 * fuse_do_setattr, create_new_entry).
+	 */
+	if (now - i->known.changed_ms > KERNEL_MS)
 		i->known.trusts_ms = 0;
 	return believed;
 }

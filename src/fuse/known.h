@@ -54,7 +54,7 @@ struct known {
 	bool nameless;     /* of a file: an open has found that it has no name any more */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
-	uint64_t told_ms;     /* when it was last told attributes to believe */
+	uint64_t changed_ms;  /* when attributes were last the answer to a change, which it believes in any order */
 	uint64_t trusts_ms;   /* until then it does, or may; 0 when they were taken back since */
 };
 
@@ -63,6 +63,9 @@ struct known {
  * 0 when something of ours changed the file since.
  */
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked);
+
+/* The attributes that are told next answer a request of the kernel's to change something. */
+void known_answers_change(struct inode *i);
 
 /* Nothing that is known of it, or was asked for until now, is to be believed any more. */
 void known_doubt(struct inode *i);

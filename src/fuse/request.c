@@ -281,6 +281,7 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 	r->answered = done;
 	r->asked = attr_clock();
 	r->changes = call_changes(r);
+	r->changed = r->changed || r->changes;
 	if (r->changes) {
 		if (changes_openers(&r->call))
 			known_openers_change(r->inode);
@@ -445,6 +446,8 @@ double request_tell_attributes(
 	struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret)
 {
 	attr_to_stat(attr, ret);
+	if (r->changed)
+		known_answers_change(i);
 	return known_attributes(r->fs, i, attr, r->asked);
 }
 

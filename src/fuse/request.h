@@ -24,6 +24,7 @@ struct request {
 	struct nfs_attr entry_attr;
 	uint64_t asked; /* attr_clock() when the call was sent, or could have been */
 	bool changes;   /* the call under way does, and known.h was told */
+	bool changed;   /* a call of the request did */
 	void (*answered)(struct nfs_call *call); /* request_send() */
 	struct behind_wait settled;
 };
