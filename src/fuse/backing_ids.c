@@ -19,13 +19,12 @@ struct backing_ids {
 	struct probe *probe;
 
 	pthread_mutex_t lock;
-	struct list idle; /* struct inode.idle, the longest unused first */
-	size_t nidle;
+	struct list listed; /* struct inode.idle, the longest there first */
 	bool expires; /* backing_ids_expire() will be called before the first one is due */
 	struct list granted; /* struct inode.granted_node */
 	struct list left_over; /* struct closing.node */
 	size_t nleft_over;
-	atomic_size_t held, descriptors;
+	atomic_size_t held, idle, descriptors;
 	size_t max_descriptors, max_idle; /* constant */
 };
 
@@ -38,7 +37,7 @@ int backing_ids_new(struct inode_table *inodes, struct backing_ids **ret)
 		return -ENOMEM;
 	b->inodes = inodes;
 	(void)pthread_mutex_init(&b->lock, NULL);
-	list_init(&b->idle);
+	list_init(&b->listed);
 	list_init(&b->granted);
 	list_init(&b->left_over);
 	b->max_descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 2 : BACKING_IDS_IDLE;
@@ -124,17 +123,16 @@ void backing_ids_registered(struct backing_ids *b)
 	b->held++;
 }
 
-void backing_ids_idle(struct backing_ids *b, struct inode *i)
+/* With the inode's lock. */
+static void enlist(struct backing_ids *b, struct inode *i)
 {
 	bool expires;
 
+	i->listed = true;
 	{
 		LOCKED(&b->lock);
-		if (!list_empty(&i->idle))
-			return;
-		i->idle_since = now_ms();
-		list_append(&b->idle, &i->idle);
-		b->nidle++;
+		i->listed_ms = now_ms();
+		list_append(&b->listed, &i->idle);
 		expires = b->expires;
 		b->expires = true;
 	}
@@ -142,13 +140,21 @@ void backing_ids_idle(struct backing_ids *b, struct inode *i)
 		probe_wake(b->probe);
 }
 
+void backing_ids_idle(struct backing_ids *b, struct inode *i)
+{
+	if (i->idle_since != 0)
+		return;
+	i->idle_since = now_ms();
+	b->idle++;
+	if (!i->listed)
+		enlist(b, i);
+}
+
 void backing_ids_busy(struct backing_ids *b, struct inode *i)
 {
-	LOCKED(&b->lock);
-	if (list_empty(&i->idle))
-		return;
-	list_remove(&i->idle);
-	b->nidle--;
+	if (i->idle_since != 0)
+		b->idle--;
+	i->idle_since = 0;
 }
 
 static void closed(struct broker_call *call, int error, const void *body)
@@ -193,73 +199,82 @@ void backing_ids_close(struct backing_ids *b, int id)
 	send_close(b, c);
 }
 
-/*
- * The longest idle inode with a reference, off the list, as long as more than keep are idle or it
- * is idle since before the time; NULL otherwise.
- */
-static struct inode *take_idle(struct backing_ids *b, size_t keep, uint64_t before)
+/* The first of the list with a reference, off it, when it was there before the time; NULL otherwise. */
+static struct inode *take_listed(struct backing_ids *b, uint64_t before, uint64_t *ret_listed_ms)
 {
 	LOCKED(&b->lock);
-	while (!list_empty(&b->idle)) {
-		struct inode *i = CONTAINER_OF(b->idle.next, struct inode, idle);
+	while (!list_empty(&b->listed)) {
+		struct inode *i = CONTAINER_OF(b->listed.next, struct inode, idle);
 
-		if (b->nidle <= keep && i->idle_since >= before)
+		if (i->listed_ms >= before)
 			break;
 		list_remove(&i->idle);
-		b->nidle--;
+		*ret_listed_ms = i->listed_ms;
 		if (inode_ref_unless_freed(i))
 			return i;
 	}
 	return NULL;
 }
 
-static void close_idle(struct backing_ids *b, struct inode *i)
+/* What was taken off the list: closes it when it is idle since that time at the latest, lists it again when later. */
+static void look_at(struct backing_ids *b, struct inode *i, uint64_t since)
 {
 	struct granted_file *granted = NULL;
-	int id;
+	int id = 0;
 
 	{
 		LOCKED(&i->lock);
-		id = open_mode_take_id(&i->mode);
-		if (open_mode_total(&i->mode) == 0)
-			granted = backing_ids_set_granted(b, i, NULL);
+		i->listed = false;
+		if (i->idle_since > since) {
+			enlist(b, i);
+		} else if (i->idle_since != 0) {
+			backing_ids_busy(b, i);
+			id = open_mode_take_id(&i->mode);
+			if (open_mode_total(&i->mode) == 0)
+				granted = backing_ids_set_granted(b, i, NULL);
+		}
 	}
 	backing_ids_close(b, id);
 	(void)granted_file_unref(granted);
 	(void)inode_unref(b->inodes, i);
 }
 
+/* Who was used since it was listed gets a second chance. */
 void backing_ids_trim(struct backing_ids *b)
 {
+	uint64_t begin = now_ms(), listed_ms;
 	struct inode *i;
 
-	while ((i = take_idle(b, b->max_idle, 0)))
-		close_idle(b, i);
+	while (b->idle > b->max_idle && (i = take_listed(b, begin, &listed_ms)))
+		look_at(b, i, listed_ms);
+	while (b->idle > b->max_idle && (i = take_listed(b, UINT64_MAX, &listed_ms)))
+		look_at(b, i, UINT64_MAX);
 }
 
 int backing_ids_expire(struct backing_ids *b)
 {
-	uint64_t now = now_ms();
+	uint64_t now = now_ms(), before = now - MIN(now, BACKING_IDS_LOOK_MS), listed_ms;
 	struct inode *i;
 
-	while ((i = take_idle(b, SIZE_MAX, now > BACKING_IDS_IDLE_MS ? now - BACKING_IDS_IDLE_MS : 0)))
-		close_idle(b, i);
+	while ((i = take_listed(b, before, &listed_ms)))
+		look_at(b, i, before);
 	LOCKED(&b->lock);
-	b->expires = !list_empty(&b->idle);
+	b->expires = !list_empty(&b->listed);
 	if (!b->expires)
 		return -1;
-	i = CONTAINER_OF(b->idle.next, struct inode, idle);
-	return (int)(i->idle_since + BACKING_IDS_IDLE_MS + 1 - now);
+	i = CONTAINER_OF(b->listed.next, struct inode, idle);
+	return (int)(i->listed_ms + BACKING_IDS_LOOK_MS + 1 - now);
 }
 
 void backing_ids_new_session(struct backing_ids *b)
 {
+	uint64_t listed_ms;
 	struct list left_over;
 	struct inode *i;
 
 	/* Whatever is idle now was registered by an earlier session. */
-	while ((i = take_idle(b, 0, 0)))
-		close_idle(b, i);
+	while ((i = take_listed(b, UINT64_MAX, &listed_ms)))
+		look_at(b, i, UINT64_MAX);
 	list_init(&left_over);
 	{
 		LOCKED(&b->lock);
@@ -276,6 +291,10 @@ void backing_ids_new_session(struct backing_ids *b)
 void backing_ids_inode_freed(struct backing_ids *b, struct inode *i)
 {
 	backing_ids_busy(b, i);
+	{
+		LOCKED(&b->lock);
+		list_remove(&i->idle);
+	}
 	(void)granted_file_unref(backing_ids_set_granted(b, i, NULL));
 	if (b->probe)
 		backing_ids_close(b, open_mode_take_id(&i->mode));
@@ -286,6 +305,6 @@ void backing_ids_counts(
 {
 	LOCKED(&b->lock);
 	*ret_held = b->held;
-	*ret_idle = b->nidle;
+	*ret_idle = b->idle;
 	*ret_left_over = b->nleft_over;
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The backing ids, and descriptors, of a mount that no open file uses: kept on their inodes for the next open, given
- * back after BACKING_IDS_IDLE_MS, since each pins the server's filesystem, or when there are more
+ * back after BACKING_IDS_IDLE_MS at most, since each pins the server's filesystem, or when there are more
  * than BACKING_IDS_IDLE; and the ids of sessions that have ended, which the next session closes.
+ *
+ * A file that is opened and closed all the time costs no lock but its inode's: what became idle stays listed when it
+ * is used again, and is looked at when its turn comes, every BACKING_IDS_LOOK_MS.
  *
  * An id is closed only through here, and only at open count 0 (open_mode_registered()): closing one
  * that has open files would make every new open of that file EIO. The lock is taken inside an
@@ -14,7 +17,8 @@
 #include "probe/probe.h"
 
 #define BACKING_IDS_IDLE    1024 /* or a quarter of the descriptors that the daemon may have, if that is less */
-#define BACKING_IDS_IDLE_MS 30000
+#define BACKING_IDS_LOOK_MS 15000
+#define BACKING_IDS_IDLE_MS (2 * BACKING_IDS_LOOK_MS)
 
 struct backing_ids;
 

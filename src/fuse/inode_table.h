@@ -72,8 +72,10 @@ struct inode {
 	struct known known;
 	struct default_acl default_acl;
 	struct list granted_node; /* in the list of backing_ids.h while granted is not NULL */
-	struct list idle;      /* in the list of backing_ids.h while the id is idle */
-	uint64_t idle_since;   /* ms; that list's lock */
+	struct list idle;      /* in the list of backing_ids.h; that list's lock alone */
+	uint64_t listed_ms;    /* since then; the same */
+	bool listed;           /* it is there, or somebody has it from there */
+	uint64_t idle_since;   /* ms; 0: nothing of it is idle */
 	struct write_behind behind;
 	struct list appends;   /* O_APPEND writes that wait for their turn */
 	bool appending;
