@@ -44,6 +44,7 @@ static const char *const transport_security[] = {"none", NULL};
 static const char *const local_locks[] = {"none", "flock", "posix", "all", NULL};
 static const char *const readdirplus_modes[] = {"auto", "none", "force", NULL};
 static const char *const write_modes[] = {"lazy", "eager", "wait", NULL};
+static const char *const fuse_transports[] = {"auto", "uring", "dev", NULL};
 static const char *const commit_times[] = {"close", "fsync", NULL};
 static const char *const odirect_modes[] = {"through", "any", "buffered", NULL};
 static const char *const lookup_caches[] = {"all", "none", "pos|positive", NULL};
@@ -88,6 +89,8 @@ static const struct option_entry table[] = {
 	FLAG("remount", remount, 1, "change the options above, of a mount that is there"),
 	CHOICE("local", AT(local), local_modes, "auto|passthrough|uring|off",
 		"the data paths to use when the server is on this host (default auto)"),
+	CHOICE("transport", AT(transport), fuse_transports, "auto|uring|dev",
+		"how requests come from the kernel: over io_uring where that works, or /dev/fuse (default auto)"),
 	{.name = "registry", .kind = KIND_STRING, .offset = AT(registry),
 		.max = sizeof(((struct mount_options *)NULL)->registry), .form = "DIR",
 		.help = "the sidecar's registry (default " REGISTRY_DEFAULT ")"},

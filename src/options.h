@@ -60,6 +60,13 @@ enum write_when {
 	WRITE_WAIT,  /* the writer waits for the server's answer */
 };
 
+/* How FUSE requests come from the kernel. */
+enum fuse_transport {
+	FUSE_TRANSPORT_AUTO,  /* over io_uring where that works */
+	FUSE_TRANSPORT_URING, /* the same, and it is said when it does not */
+	FUSE_TRANSPORT_DEV,   /* by read(2) and write(2) of /dev/fuse */
+};
+
 /* When what was written to a local file is made stable, besides fsync(2). */
 enum commit_when {
 	COMMIT_CLOSE, /* NFS's promise */
@@ -105,6 +112,7 @@ struct mount_options {
 	unsigned retrans;
 	unsigned nconnect;        /* connections */
 	unsigned local;           /* enum local_mode */
+	unsigned transport;       /* enum fuse_transport */
 	char registry[REGISTRY_MAX_PATH];
 	char mounthost[256]; /* empty: the server */
 };

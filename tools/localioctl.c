@@ -138,6 +138,20 @@ static void print_server(const json_t *server)
 		(void)printf("%s\n", up > 0 ? "connected" : "not connected");
 }
 
+static void print_transport(const json_t *j)
+{
+	const char *transport = json_string_value(json_object_get(j, "transport"));
+	const char *reason = json_string_value(json_object_get(j, "transport_reason"));
+	const char *detail = json_string_value(json_object_get(j, "transport_detail"));
+
+	if (!transport || !reason || !detail)
+		return;
+	(void)printf("  transport     %s", transport);
+	if (strcmp(reason, "none") != 0)
+		(void)printf(" (%s: %s)", reason, detail);
+	(void)printf("\n");
+}
+
 static void print_for_people(const char *dir, const json_t *j)
 {
 	const char *spec = json_string_value(json_object_get(j, "spec"));
@@ -158,6 +172,7 @@ static void print_for_people(const char *dir, const json_t *j)
 	if (strcmp(state, reason) != 0)
 		(void)printf(" (%s: %s)", reason, detail);
 	(void)printf("\n");
+	print_transport(j);
 	print_server(json_object_get(j, "server"));
 	if (strcmp(state, "local") == 0)
 		(void)printf("  sidecar       exports %s, sees us at %s\n", text_at(j, "sidecar", "export"),

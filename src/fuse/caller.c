@@ -8,11 +8,17 @@
 #define PF_EXITING 0x4 /* include/linux/sched.h */
 
 /* A mask of /proc/PID/status: hexadecimal, the lowest bit is signal 1. */
-static bool has_sigkill(const char *status, const char *name)
+static uint64_t signals(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
 
-	return line && (strtoull(line + strlen(name), NULL, 16) & (1ULL << (SIGKILL - 1)));
+	return line ? strtoull(line + strlen(name), NULL, 16) : 0;
+}
+
+/* The thread's own, and those of its process. */
+static uint64_t pending(const char *status)
+{
+	return signals(status, "\nSigPnd:") | signals(status, "\nShdPnd:");
 }
 
 static int read_proc(pid_t pid, const char *file, char *buf, size_t size)
@@ -67,8 +73,14 @@ enum caller_state caller_state(pid_t pid)
 		return CALLER_EXITING;
 	if (read_proc(pid, "status", text, sizeof(text)) < 0)
 		return CALLER_UNKNOWN;
-	/* The thread's own, then those of its process. */
-	if (has_sigkill(text, "\nSigPnd:") || has_sigkill(text, "\nShdPnd:"))
-		return CALLER_KILLED;
-	return CALLER_WAITS;
+	return pending(text) & (1ULL << (SIGKILL - 1)) ? CALLER_KILLED : CALLER_WAITS;
+}
+
+bool caller_signalled(pid_t pid)
+{
+	char text[4096];
+
+	if (pid <= 0 || read_proc(pid, "status", text, sizeof(text)) < 0)
+		return false;
+	return pending(text) & ~signals(text, "\nSigBlk:") & ~signals(text, "\nSigIgn:");
 }

@@ -21,6 +21,9 @@ enum caller_state {
 /* pid is a thread's, as FUSE has it; 0 is one that is not known. */
 enum caller_state caller_state(pid_t pid);
 
+/* Whether a signal waits for it that would end its waiting, were it a local filesystem that it waits for. */
+bool caller_signalled(pid_t pid);
+
 /*
  * Its supplementary groups, in the kernel's order, as many as there is room for: their number, or a negative errno. Not
  * fuse_req_getgroups(), which has /proc write the same text twice, as its buffer is too small for it.

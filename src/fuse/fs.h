@@ -59,7 +59,9 @@ struct fs {
 	bool nfsacl;              /* the server has ACLs and NFSACL, and the mount may use it */
 	bool forgets_names;       /* kernel and libfuse have FUSE_NOTIFY_INC_EPOCH */
 	bool passthrough;         /* kernel and libfuse offer it, and it is to be used */
-	bool over_io_uring;       /* FUSE requests travel over io_uring */
+	unsigned ring_reason;     /* enum ring_reason: why FUSE requests do not travel over io_uring */
+	unsigned ring_depth;      /* requests of a queue */
+	atomic_uint *ring_waits;  /* kernel_ring.h, one a queue: entries of who waits for others */
 	bool allow_other;
 	atomic_bool locks_noticed; /* that they are local was said */
 	atomic_size_t open_files;

@@ -9,6 +9,7 @@
 
 #include <fuse_log.h>
 
+#include "fuse/kernel_ring.h"
 #include "log.h"
 #include "mountinfo.h"
 
@@ -78,16 +79,21 @@ int kernel_mount_new_session(
 	char list[4096];
 	char *argv[] = {(char *)"localiofs", (char *)"-o", list, NULL};
 	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+	char ring[64] = "";
 
 	fuse_set_log_func(take_log);
+	fs->ring_reason = kernel_ring_why_not(fs);
+	fs->ring_depth = kernel_ring_depth();
+	if (fs->ring_reason == RING_REASON_NONE)
+		(void)snprintf(ring, sizeof(ring), ",io_uring,io_uring_q_depth=%u", fs->ring_depth);
 	/* suid and dev are root's to give. */
 	if (geteuid() != 0)
 		flags |= MS_NOSUID | MS_NODEV;
-	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s%s,fsname=", fs->rsize,
+	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s%s%s,fsname=", fs->rsize,
 		fs->allow_other ? ",allow_other" : "", flags & MS_RDONLY ? ",ro" : "",
 		flags & MS_NOSUID ? "" : ",suid", flags & MS_NODEV ? "" : ",dev",
 		flags & MS_NOEXEC ? ",noexec" : "", flags & MS_NOATIME ? ",noatime" : "",
-		flags & MS_SYNCHRONOUS ? ",sync" : "");
+		flags & MS_SYNCHRONOUS ? ",sync" : "", ring);
 	add_escaped(list, sizeof(list), fs->spec);
 	fs->session = fuse_session_new(&args, ops, sizeof(*ops), fs);
 	fuse_opt_free_args(&args);

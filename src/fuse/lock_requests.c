@@ -7,13 +7,17 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include "fuse/caller.h"
 #include "fuse/file.h"
+#include "fuse/kernel_ring.h"
 #include "log.h"
 
 struct lock_request {
 	struct lock_wait wait;
 	struct fs *fs;
 	fuse_req_t req;
+	atomic_uint *place; /* kernel_ring.h; NULL where waiting takes none */
+	bool no_place;      /* it may not wait, though it asked to */
 };
 
 /* Once for each mount. */
@@ -24,6 +28,13 @@ static void notice(struct fs *fs, enum lock_kind kind)
 	log_warning("%s: a program locks a file with %s: locks hold on this mount only, other clients do not see "
 		    "them (mount with nolock if that is as it should be)",
 		fs->spec, kind == LOCK_KIND_FLOCK ? "flock" : "fcntl");
+}
+
+static void free_request(struct lock_request *q)
+{
+	if (q->place)
+		atomic_fetch_sub(q->place, 1);
+	free(q);
 }
 
 /*
@@ -37,15 +48,21 @@ static void interrupted(fuse_req_t req, void *data)
 	if (!locks_cancel(q->fs->locks, &q->wait))
 		return;
 	(void)fuse_reply_err(req, EINTR);
-	free(q);
+	free_request(q);
 }
 
 static void end(struct lock_request *q, int error)
 {
 	/* Waits for interrupted(), which uses q. */
 	fuse_req_interrupt_func(q->req, NULL, NULL);
-	(void)fuse_reply_err(q->req, -error);
-	free(q);
+	(void)fuse_reply_err(q->req, error == -EAGAIN && q->no_place ? ENOLCK : -error);
+	free_request(q);
+}
+
+/* Over io_uring the kernel tells of no signal that came before the request did. */
+static bool signalled(struct lock_wait *w)
+{
+	return caller_signalled(fuse_req_ctx(CONTAINER_OF(w, struct lock_request, wait)->req)->pid);
 }
 
 static void waited(struct lock_wait *w, int error)
@@ -69,6 +86,13 @@ static void set(fuse_req_t req, fuse_ino_t ino, const struct lock *lock, bool sl
 	q->wait.done = waited;
 	if (lock->mode != LOCK_MODE_NONE)
 		notice(fs, lock->kind);
+	/* Who gives up what they wait for must find an entry. */
+	if (sleep && fuse_req_is_uring(req)) {
+		q->place = kernel_ring_take_place(fs);
+		q->no_place = !q->place;
+		sleep = q->place != NULL;
+		q->wait.given_up = signalled;
+	}
 	if (sleep)
 		fuse_req_interrupt_func(req, interrupted, q);
 	r = locks_set(fs->locks, &fs_inode(fs, ino)->fh, &q->wait, sleep);

@@ -222,7 +222,7 @@ static bool would_deadlock(struct locks *l, struct lock_file *f, const struct lo
 	return false;
 }
 
-/* With the lock: takes those who have waited long enough out; when the next one has, 0 for nobody. */
+/* With the lock: takes those out who have waited long enough, or want no more; when to look next, 0 for never. */
 static uint64_t end_late(struct locks *l, uint64_t now, struct list *ended)
 {
 	uint64_t next = 0;
@@ -231,14 +231,17 @@ static uint64_t end_late(struct locks *l, uint64_t now, struct list *ended)
 	{
 		struct lock_wait *w = wait_of_all(pos);
 		struct lock_file *f = w->file;
+		uint64_t when = w->deadline != 0 ? w->deadline : w->ask_at;
 
-		if (w->deadline == 0)
+		if (when == 0)
 			continue;
-		if (w->deadline > now) {
-			next = next == 0 ? w->deadline : MIN(next, w->deadline);
+		if (w->deadline == 0 && when <= now && !w->given_up(w))
+			when = w->ask_at = now + LOCK_ASK_MS;
+		if (when > now) {
+			next = next == 0 ? when : MIN(next, when);
 			continue;
 		}
-		end_wait(l, w, -EAGAIN, ended);
+		end_wait(l, w, w->deadline != 0 ? -EAGAIN : -EINTR, ended);
 		drop_file_if_unused(f);
 	}
 	return next;
@@ -281,15 +284,21 @@ static bool may_be_gone(struct lock_file *f, const struct lock *wanted)
 	return true;
 }
 
+/* Whether run_clock() will see what is put into the table now. */
+static bool need_clock(struct locks *l)
+{
+	if (!l->clock_runs && pthread_create(&l->clock, NULL, run_clock, l) != 0)
+		return false;
+	l->clock_runs = true;
+	(void)pthread_cond_signal(&l->deadlines);
+	return true;
+}
+
 /* A deadline for who does not want to wait; 0 when there is nothing to wait for. */
 static uint64_t grace(struct locks *l, struct lock_file *f, const struct lock *wanted)
 {
-	if (!may_be_gone(f, wanted))
+	if (!may_be_gone(f, wanted) || !need_clock(l))
 		return 0;
-	if (!l->clock_runs && pthread_create(&l->clock, NULL, run_clock, l) != 0)
-		return 0;
-	l->clock_runs = true;
-	(void)pthread_cond_signal(&l->deadlines);
 	return now_ms() + LOCK_GRACE_MS;
 }
 
@@ -306,6 +315,7 @@ static int set_locked(struct locks *l, struct lock_file *f, struct lock_wait *w,
 		return -EDEADLK;
 	if (room(l) == 0)
 		return -ENOLCK;
+	w->ask_at = w->given_up && need_clock(l) ? now_ms() + LOCK_ASK_MS : 0;
 	w->file = f;
 	w->waits = true;
 	list_append(&f->waits, &w->of_file);

@@ -21,12 +21,18 @@
 
 #define LOCKS_MAX 65536 /* held and waited for: ENOLCK beyond */
 #define LOCK_GRACE_MS 50
+#define LOCK_ASK_MS 1000
 
 /* Somebody who wants a lock. The caller keeps it until done() when he has to wait. */
 struct lock_wait {
 	struct lock lock;
-	/* 0, or why not: -ENOLCK, -EAGAIN, or what locks_end_waits() said. */
+	/* 0, or why not: -ENOLCK, -EAGAIN, -EINTR when given_up(), or what locks_end_waits() said. */
 	void (*done)(struct lock_wait *w, int error);
+	/*
+	 * Whether the one who waits has had enough: asked every LOCK_ASK_MS, with the table's lock, where not every
+	 * signal is told of. NULL: locks_cancel() comes for each.
+	 */
+	bool (*given_up)(struct lock_wait *w);
 	/* The table's. */
 	struct list of_file, all;
 	struct lock_file *file;
@@ -34,6 +40,7 @@ struct lock_wait {
 	int error;
 	uint64_t visited;
 	uint64_t deadline; /* ms, of who waits for a file to be gone; 0: none */
+	uint64_t ask_at;   /* ms, when given_up() is due; 0: never */
 };
 
 struct locks;

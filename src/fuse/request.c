@@ -71,8 +71,11 @@ bool request_given_up(struct request *r)
 {
 	enum caller_state state;
 
-	/* Signals first: /proc is asked only for who had one, where one would be told. */
-	if (!r->req || (!r->unannounced && !fuse_req_interrupted(r->req)))
+	/*
+	 * Signals first: /proc is asked only for who had one, where one would be told. Over io_uring the kernel
+	 * tells of none that came before the request (fs/fuse/dev_uring.c fuse_uring_prepare_send).
+	 */
+	if (!r->req || (!r->unannounced && !fuse_req_is_uring(r->req) && !fuse_req_interrupted(r->req)))
 		return false;
 	state = caller_state(fuse_req_ctx(r->req)->pid);
 	if (state == CALLER_UNKNOWN && fuse_req_interrupted(r->req)) {

@@ -13,6 +13,7 @@
 
 #include "fuse/find_export.h"
 #include "fuse/kernel_mount.h"
+#include "fuse/kernel_ring.h"
 #include "fuse/silly.h"
 #include "io/nfs3.h"
 #include "log.h"
@@ -276,6 +277,17 @@ static void want(struct fuse_conn_info *conn, uint64_t flag)
 	(void)fuse_set_feature_flag(conn, flag);
 }
 
+/* libfuse sets the rings up after this. The environment could make it do so unasked (FUSE_URING_ENABLE). */
+static void want_rings(struct fs *fs, struct fuse_conn_info *conn)
+{
+	if (fs->ring_reason != RING_REASON_NONE)
+		fuse_unset_feature_flag(conn, FUSE_CAP_OVER_IO_URING);
+	else if (!fuse_set_feature_flag(conn, FUSE_CAP_OVER_IO_URING))
+		fs->ring_reason = kernel_ring_not_offered();
+	if (fs->options->transport == FUSE_TRANSPORT_URING && fs->ring_reason != RING_REASON_NONE)
+		log_warning("%s: requests do not come over io_uring: %s", fs->spec, ring_reason_text(fs->ring_reason));
+}
+
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct session *s = CONTAINER_OF((struct fs *)userdata, struct session, fs);
@@ -308,6 +320,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		conn->max_backing_stack_depth = FUSE_STACK_DEPTH;
 		fs->passthrough = true;
 	}
+	want_rings(fs, conn);
 	if (fs_may_be_local(fs) && start_probe(s) < 0)
 		log_error("the probe cannot be started; the mount stays remote");
 	/* Nobody waits for this mount any more: it was given up. */
@@ -472,6 +485,9 @@ static int start(struct session *s, char *sentence, size_t size)
 		r = cache_new(KNOWN_RIGHTS, &fs->rights);
 	if (r == 0)
 		r = locks_new(&fs->locks);
+	fs->ring_waits = calloc(kernel_ring_queues(), sizeof(*fs->ring_waits));
+	if (r == 0 && !fs->ring_waits)
+		r = -ENOMEM;
 	if (r < 0)
 		return fail(sentence, size, r, "%s", strerror(-r));
 	inode_table_on_free(fs->inodes, inode_freed, fs->ids);
@@ -528,6 +544,7 @@ static void release(struct session *s)
 	fs->locks = locks_free(fs->locks);
 	if (fs->session)
 		fuse_session_destroy(fs->session);
+	free(fs->ring_waits);
 	(void)sem_destroy(&s->connected);
 }
 
@@ -540,7 +557,6 @@ int session_run(const struct session_options *options, char *sentence, size_t si
 	fs->options = options->mount;
 	fs->owner = getuid();
 	fs->allow_other = may_allow_other();
-	fs->over_io_uring = false;
 	(void)snprintf(fs->spec, sizeof(fs->spec), "%s", options->spec_text);
 	(void)snprintf(s.name, sizeof(s.name), SHORT, SHORTEN(options->spec_text, 90));
 	(void)sem_init(&s.connected, 0, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a mount says of itself: the ioctl behind localioctl, and its JSON. */
+#include "fuse/kernel_ring.h"
 #include "fuse/request.h"
 
 #include <netdb.h>
@@ -110,7 +111,21 @@ static const char *server_address(const struct fs *fs, const struct transport_st
 	return buf;
 }
 
-static char *status_text(struct fs *fs)
+/* It is how the question itself came. */
+static void add_transport(json_t *root, const struct fs *fs, bool over_io_uring)
+{
+	enum ring_reason reason = fs->ring_reason;
+
+	if (over_io_uring)
+		reason = RING_REASON_NONE;
+	else if (reason == RING_REASON_NONE)
+		reason = RING_REASON_FAILED;
+	(void)json_object_set_new(root, "transport", json_string(over_io_uring ? "io_uring" : "/dev/fuse"));
+	(void)json_object_set_new(root, "transport_reason", json_string(ring_reason_code(reason)));
+	(void)json_object_set_new(root, "transport_detail", json_string(ring_reason_text(reason)));
+}
+
+static char *status_text(struct fs *fs, bool over_io_uring)
 {
 	struct fs_counters *c = &fs->counters;
 	struct transport_stats stats;
@@ -132,6 +147,7 @@ static char *status_text(struct fs *fs)
 		"pid", (int)getpid());
 	if (!root)
 		return NULL;
+	add_transport(root, fs, over_io_uring);
 	(void)json_object_set_new(root, "options",
 		json_pack("{s:s, s:b, s:i, s:i, s:b}", "local", local_mode_name(fs->options->local), /* */
 			"ro", is_read_only(fs), "rsize", (int)fs->rsize, "wsize", (int)fs->wsize, /* */
@@ -150,8 +166,8 @@ static char *status_text(struct fs *fs)
 		json_pack("{s:I, s:I}", "last", (json_int_t)probe.last_probe, /* */
 			"attempts", (json_int_t)probe.attempts));
 	(void)json_object_set_new(root, "kernel",
-		json_pack("{s:b, s:b, s:b}", "passthrough", fs->passthrough, /* */
-			"over_io_uring", fs->over_io_uring, "libfuse_io_uring", LOCALIOFS_FUSE_IO_URING));
+		json_pack("{s:b, s:b}", "passthrough", fs->passthrough, /* */
+			"libfuse_io_uring", LOCALIOFS_FUSE_IO_URING));
 	(void)json_object_set_new(root, "opens", opens_json(c));
 	(void)json_object_set_new(root, "requests",
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
@@ -184,7 +200,7 @@ static char *status_text(struct fs *fs)
 static void reply_status(fuse_req_t req, struct fs *fs)
 {
 	_cleanup_free_ struct control_status *reply = calloc(1, sizeof(*reply));
-	_cleanup_free_ char *text = status_text(fs);
+	_cleanup_free_ char *text = status_text(fs, fuse_req_is_uring(req));
 
 	if (!reply || !text || strlen(text) >= sizeof(reply->json)) {
 		(void)fuse_reply_err(req, ENOMEM);

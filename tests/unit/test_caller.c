@@ -27,8 +27,31 @@ static void a_signal_that_does_not_kill_is_none(void **state)
 	(void)kill(getpid(), SIGUSR1);
 	(void)raise(SIGTERM);
 	assert_int_equal(caller_state(getpid()), CALLER_WAITS);
+	assert_false(caller_signalled(getpid())); /* blocked */
 	(void)sigtimedwait(&set, NULL, &(struct timespec){0});
 	(void)sigtimedwait(&set, NULL, &(struct timespec){0});
+}
+
+/* Nothing but a stopped process has a signal waiting that is neither blocked nor ignored. */
+static void a_signal_that_waits_is_seen(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		for (;;)
+			(void)pause();
+	assert_true(child > 0);
+	assert_false(caller_signalled(child));
+	assert_int_equal(kill(child, SIGSTOP), 0);
+	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+	assert_false(caller_signalled(child));
+	assert_int_equal(kill(child, SIGUSR2), 0); /* not blocked by the test before */
+	assert_true(caller_signalled(child));
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_false(caller_signalled(child));
+	assert_false(caller_signalled(0));
 }
 
 /* Its name is in /proc/PID/stat, too, and may look like what comes behind it. */
@@ -103,6 +126,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_running_thread_waits),
 		cmocka_unit_test(a_signal_that_does_not_kill_is_none),
+		cmocka_unit_test(a_signal_that_waits_is_seen),
 		cmocka_unit_test(a_process_that_ends_is_exiting),
 		cmocka_unit_test(groups_are_those_of_the_thread),
 		cmocka_unit_test(as_many_groups_as_there_is_room_for),

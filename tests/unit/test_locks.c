@@ -3,6 +3,7 @@
 #include "cmocka_setup.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -446,11 +447,46 @@ static void many_threads_exclude_each_other(void **state)
 	}
 }
 
+static atomic_bool has_enough;
+static atomic_uint told_of_enough;
+
+static bool enough(struct lock_wait *w)
+{
+	(void)w;
+	return has_enough;
+}
+
+static void told_enough(struct lock_wait *w, int error)
+{
+	(void)w;
+	if (error == -EINTR)
+		atomic_fetch_add(&told_of_enough, 1);
+}
+
+static void who_has_had_enough_is_asked(void **state)
+{
+	struct lock_wait w = {.lock = whole(2, EXCLUSIVE), .done = told_enough, .given_up = enough};
+	size_t held, waiting;
+	uint64_t end;
+
+	assert_int_equal(set(whole(1, EXCLUSIVE)), 0);
+	assert_int_equal(locks_set(table, &file, &w, true), 1);
+	(void)usleep((LOCK_ASK_MS + LOCK_ASK_MS / 2) * 1000);
+	locks_count(table, &held, &waiting);
+	assert_int_equal(waiting, 1);
+	has_enough = true;
+	for (end = now_ms() + 10 * LOCK_ASK_MS; told_of_enough == 0 && now_ms() < end;)
+		(void)usleep(1000);
+	assert_int_equal(told_of_enough, 1);
+	assert_int_equal(set(whole(1, NONE)), 0);
+}
+
 #define LOCK_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		LOCK_TEST(who_has_had_enough_is_asked),
 		LOCK_TEST(owners_conflict_where_one_writes),
 		LOCK_TEST(ranges_and_flocks_are_strangers),
 		LOCK_TEST(whoever_waits_gets_it_when_nothing_is_in_the_way),

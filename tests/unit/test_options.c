@@ -201,6 +201,20 @@ static void locks_are_local_and_may_say_so(void **state)
 	assert_int_equal(o.local_lock, LOCAL_LOCK_NONE);
 }
 
+static void requests_come_as_the_kernel_can_or_by_the_device(void **state)
+{
+	struct mount_options o;
+
+	options_init(&o);
+	assert_int_equal(o.transport, FUSE_TRANSPORT_AUTO);
+	assert_int_equal(parse(&o, "transport=uring"), 0);
+	assert_int_equal(o.transport, FUSE_TRANSPORT_URING);
+	assert_int_equal(parse(&o, "transport=uring,transport=dev"), 0);
+	assert_int_equal(o.transport, FUSE_TRANSPORT_DEV);
+	assert_int_equal(parse(&o, "transport=auto"), 0);
+	assert_int_equal(o.transport, FUSE_TRANSPORT_AUTO);
+}
+
 static void another_host_may_have_the_mount_daemon(void **state)
 {
 	struct mount_options o;
@@ -408,6 +422,7 @@ static void wrong_options_are_explained(void **state)
 		{"proto=", "proto=", "tcp|tcp6"},
 		{"local_lock=fcntl", "local_lock=fcntl", "none|flock|posix|all"},
 		{"write=later", "write=later", "lazy|eager|wait"},
+		{"transport=tcp", "transport=tcp", "auto|uring|dev"},
 		{"rdirplus=yes", "rdirplus=yes", "auto|none|force"},
 		{"nordirplus=1", "nordirplus=1", "no value"},
 		{"registry=\"/run/a", "/run/a", "quotation mark"},
@@ -460,6 +475,7 @@ int main(void)
 		cmocka_unit_test(what_opens_and_names_ask_is_nfs_5),
 		cmocka_unit_test(listings_and_writes_are_nfs_5),
 		cmocka_unit_test(locks_are_local_and_may_say_so),
+		cmocka_unit_test(requests_come_as_the_kernel_can_or_by_the_device),
 		cmocka_unit_test(another_host_may_have_the_mount_daemon),
 		cmocka_unit_test(sizes_and_times_above_the_largest_are_the_largest),
 		cmocka_unit_test(one_of_several_flavours_must_do),
