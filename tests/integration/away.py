@@ -37,6 +37,7 @@ class Mount:
                 self.process.poll() is not None:
             lib.fail(f"the mount with {options or 'no options'} comes up", self.log())
             raise SystemExit(1)
+        lib.check_transport(self.path)
 
     def log(self):
         return self.logfile.read_text(errors="replace")

@@ -30,6 +30,7 @@ LONG = os.environ.get("LOCALIOFS_LONG") == "1"
 os.environ["LOCALIOFS_SEED"] = os.environ.get("LOCALIOFS_SEED") or str(int.from_bytes(os.urandom(3), "big"))
 SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"
 FS = os.environ.get("LOCALIOFS_FS") or "ext4"
+TRANSPORT = os.environ.get("LOCALIOFS_TRANSPORT") or "dev"
 failures = 0
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
@@ -65,6 +66,8 @@ def need_root():
         skip_all(f"needs Linux 6.9 for FUSE passthrough, this is {release}")
     if not (packages / "usr/bin/ganesha.nfsd").exists():
         skip_all("needs NFS-Ganesha: run tools/deps")
+    if TRANSPORT == "uring" and not os.path.exists("/sys/module/fuse/parameters/enable_uring"):
+        skip_all("needs a kernel with FUSE over io_uring")
     known = Path("/proc/filesystems").read_text().split()
     if FS != "dir" and FS not in known and run("modprobe", "-q", FS).returncode != 0:
         skip_all(f"needs a kernel with {FS}")
@@ -238,6 +241,12 @@ def status(mnt=None):
                 walk(prefix + key + ".", value)
     walk("", json.loads(bytes(answer).split(b"\0")[0]))
     return flat
+
+
+def check_transport(mnt):
+    """Its requests come as the variant of the test is to prove."""
+    if TRANSPORT == "uring":
+        equal(f"{Path(mnt).name}: requests come over io_uring", "io_uring", status(mnt)["transport"])
 
 
 def wait_state(state, mnt=None, seconds=30):

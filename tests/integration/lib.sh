@@ -8,8 +8,9 @@
 # "skip - SENTENCE"), which tools/test counts, and goes on after a failure. Run alone, it is its own command.
 # Marks in its first lines: "# build: plain" (not the sanitizer build), "# needs: passthrough server" (what
 # LOCALIOFS_REQUIRE may forbid to skip), "# timeout: SECONDS", "# alone: WHY" (with no other test beside it), and
-# "# on: ext4 xfs btrfs overlay knfsd", the filesystems and servers that tools/test runs it on. LOCALIOFS_FS and
-# LOCALIOFS_SERVER choose: LOCALIOFS_SERVER=knfsd tests/integration/test-mount-helper.
+# "# on: ext4 xfs btrfs overlay knfsd io_uring", the filesystems, servers and transport that tools/test runs it on.
+# LOCALIOFS_FS, LOCALIOFS_SERVER and LOCALIOFS_TRANSPORT=uring choose:
+# LOCALIOFS_SERVER=knfsd tests/integration/test-mount-helper.
 set -uo pipefail
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -115,6 +116,8 @@ need() {
         printf '6.9\n%s\n' "$kernel" | sort -CV || skip_all "needs Linux 6.9 for FUSE passthrough, this is $kernel"
         ;;
       ganesha)
+        [ "${LOCALIOFS_TRANSPORT:-}" != uring ] || [ -e /sys/module/fuse/parameters/enable_uring ] ||
+          skip_all "needs a kernel with FUSE over io_uring"
         [ -x "$SERVERS/usr/bin/ganesha.nfsd" ] || skip_all "needs NFS-Ganesha: run tools/deps"
         case $FS in
           dir) ;;

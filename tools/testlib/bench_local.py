@@ -83,7 +83,9 @@ class Local:
             self.paths["nfs+localio"] = self.paths["nfs"] = where
         where = self.top / "floor"
         where.mkdir()
-        self.floor = subprocess.Popen([self.programs / "fuse-floor", where, str(self.options.mib * MIB)])
+        rings = {"FUSE_URING_ENABLE": "1"} if self.options.transport == "uring" else {}
+        self.floor = subprocess.Popen([self.programs / "fuse-floor", where, str(self.options.mib * MIB)],
+                                      env={**os.environ, **rings})
         if not self.lib.wait_for(lambda: os.path.ismount(where)):
             sys.exit("bench: the FUSE floor does not mount")
         self.paths["floor"] = where

@@ -88,17 +88,21 @@ class Environment:
     def mount(self):
         MNT.mkdir()
         run(["mount", "-t", "localiofs", "-o", self.mount_options(), self.spec(), MNT])
+        status = self.status()
+        if self.options.transport == "uring" and self.options.enable_uring == "Y" and status["transport"] != "io_uring":
+            raise PartError(f"--transport=uring: requests come through /dev/fuse: {status['transport_detail']}")
         if self.sidecar and self.options.local == "auto":
-            parts.wait_until(lambda: self.state() != "probing", parts.START_TIMEOUT, "the first probe ends")
+            parts.wait_until(lambda: self.status()["state"] != "probing", parts.START_TIMEOUT, "the first probe ends")
 
-    def state(self):
-        return json.loads(run([BIN / "localioctl", "status", "--json", MNT]))["state"]
+    def status(self):
+        return json.loads(run([BIN / "localioctl", "status", "--json", MNT]))
 
     def spec(self):
         return f"localhost:{self.export}"
 
     def mount_options(self):
-        own = f"local={self.options.local},registry={parts.REGISTRY},probeport={parts.PROBE_PORT}"
+        own = (f"local={self.options.local},transport={self.options.transport},registry={parts.REGISTRY},"
+               f"probeport={parts.PROBE_PORT}")
         return ",".join(filter(None, [own, self.options.mount_opts]))
 
     def make(self):
@@ -129,6 +133,7 @@ class Environment:
             "LOCALIOFS_BIN": str(BIN),
             "LOCALIOFS_SERVER": self.options.server,
             "LOCALIOFS_FS": self.options.fs,
+            "LOCALIOFS_TRANSPORT": self.options.transport,
         })
         os.environ.pop("LOCALIOFS_MNT", None)
         if self.options.mount:
