@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#define DIRECT_ALIGN_MAX 65536
+
 struct granted_file *granted_file_new(struct backing_ids *ids, int fd, int32_t number, uint64_t generation)
 {
 	struct granted_file *g = malloc(sizeof(*g));
@@ -21,16 +23,18 @@ struct granted_file *granted_file_new(struct backing_ids *ids, int fd, int32_t n
 	return g;
 }
 
-/* What reads past the page cache must be aligned to; 0: there are none. */
+/* What reads past the page cache must be aligned to; 0: there are none, or they would read much more than was asked for. */
 static unsigned direct_alignment(int fd)
 {
 	struct statx s;
+	unsigned align;
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) < 0)
 		return 0;
+	align = MAX(s.stx_dio_offset_align, s.stx_dio_mem_align);
 	if (!(s.stx_mask & STATX_DIOALIGN)) /* btrfs does not say */
-		return s.stx_blksize;
-	return MAX(s.stx_dio_offset_align, s.stx_dio_mem_align);
+		align = s.stx_blksize;
+	return align <= DIRECT_ALIGN_MAX && (align & (align - 1)) == 0 ? align : 0;
 }
 
 void granted_file_set_direct(struct granted_file *g, bool direct)

@@ -94,7 +94,7 @@ static void local_read_done(struct uring_read *local, ssize_t result)
 	struct read_request *q = CONTAINER_OF(local, struct read_request, local);
 	struct granted_file *granted = q->granted;
 
-	if (local->no_cache && granted->align == 1)
+	if (local->no_cache && local->align == 1)
 		granted->no_cache = true;
 	if (result < 0) {
 		go_remote(q);
@@ -129,6 +129,7 @@ static void start_read(struct read_request *q)
 	q->granted = g;
 	q->local = (struct uring_read){.fd = g->fd,
 		.no_cache = g->no_cache || align > 1,
+		.align = (unsigned)align,
 		.buf = (uint8_t *)q->buf,
 		.size = size,
 		.offset = q->offset - q->lead,

@@ -73,7 +73,7 @@ static bool is_complete(struct uring_read *r, ssize_t n)
 {
 	if (n > 0)
 		r->have += (size_t)n;
-	return n <= 0 || r->have == r->size;
+	return n <= 0 || r->have == r->size || r->have % r->align != 0;
 }
 
 static void finish(struct uring_read *r, ssize_t n)

@@ -24,6 +24,7 @@ struct uring_read {
 	struct list node; /* the ring's */
 	int fd;           /* of a regular file; stays open until done */
 	bool no_cache;    /* in, out: the file has no RWF_NOWAIT, do not try it */
+	unsigned align;   /* bytes, with O_DIRECT: whoever comes to the end of the file cannot go on when that grows; else 1 */
 	uint8_t *buf;
 	size_t size;      /* bytes; at most INT32_MAX */
 	uint64_t offset;

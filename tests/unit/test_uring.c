@@ -72,7 +72,7 @@ static void forget_pages(int fd)
 static void start(struct fixture *f, struct waiter *w, int fd, uint64_t offset, size_t size)
 {
 	*w = (struct waiter){.done = &f->done,
-		.read = {.fd = fd, .offset = offset, .size = size, .buf = malloc(size), .done = note}};
+		.read = {.fd = fd, .offset = offset, .size = size, .align = 1, .buf = malloc(size), .done = note}};
 	assert_non_null(w->read.buf);
 	uring_read(f->uring, &w->read);
 }
@@ -133,13 +133,50 @@ static void direct_reads_end_with_the_file(void **state)
 	for (size_t from = 0; from < SIZE + align; from += 25 * align) {
 		struct waiter w = {.done = &f->done,
 			.read = {.fd = f->fd, .offset = from, .size = 100 * align, .no_cache = true,
-				.buf = aligned_alloc(align, 100 * align), .done = note}};
+				.align = align, .buf = aligned_alloc(align, 100 * align), .done = note}};
 
 		assert_non_null(w.read.buf);
 		uring_read(f->uring, &w.read);
 		assert_int_equal(sem_wait(&f->done), 0);
 		finish(&w, MIN((ssize_t)(100 * align), MAX((ssize_t)SIZE - (ssize_t)from, 0)));
 	}
+}
+
+static void *append(void *arg)
+{
+	const struct fixture *f = arg;
+	char path[48];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	fd = open(path, O_WRONLY | O_APPEND);
+	for (int n = 0; fd >= 0 && n < 3000; n++)
+		(void)!write(fd, content, 777);
+	return (void *)(intptr_t)close_fd(fd);
+}
+
+/* It is longer by the time that the read would go on. */
+static void direct_reads_end_where_the_file_did(void **state)
+{
+	struct fixture *f = *state;
+	const unsigned align = 4096;
+	pthread_t writer;
+	uint64_t from = SIZE / align * align;
+	struct waiter w = {.done = &f->done, .result = 1};
+
+	assert_int_equal(fcntl(f->fd, F_SETFL, O_DIRECT), 0);
+	assert_int_equal(pthread_create(&writer, NULL, append, f), 0);
+	for (int n = 0; n < 2000 && w.result >= 0; n++) {
+		w.read = (struct uring_read){.fd = f->fd, .offset = from, .size = 16 * align, .no_cache = true,
+			.align = align, .buf = aligned_alloc(align, 16 * align), .done = note};
+		assert_non_null(w.read.buf);
+		uring_read(f->uring, &w.read);
+		assert_int_equal(sem_wait(&f->done), 0);
+		free(w.read.buf);
+		from += w.result > 0 ? (uint64_t)w.result / align * align : 0;
+	}
+	assert_int_equal(pthread_join(writer, NULL), 0);
+	assert_true(w.result >= 0);
 }
 
 static void many_at_once_are_each_answered_once(void **state)
@@ -186,6 +223,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_the_file_has_is_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_read_that_is_half_there_is_whole, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(direct_reads_end_with_the_file, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(direct_reads_end_where_the_file_did, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_at_once_are_each_answered_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(errors_are_told, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_all, set_up, tear_down),
