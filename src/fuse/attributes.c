@@ -73,15 +73,6 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
 	attr_done(&r->call);
 }
 
-/* Whether the kernel reads and writes the backing file: what the server says of it may be old. */
-static bool has_backing_id(const struct fs *fs, struct inode *i)
-{
-	uint64_t generation = fs_generation(fs);
-
-	LOCKED(&i->lock);
-	return open_mode_has_id_of(&i->mode, generation);
-}
-
 /* By the descriptor that the file is read by, if there is one. */
 static bool know_attributes(struct request *r)
 {
@@ -115,7 +106,7 @@ static void getattr_settled(struct behind_wait *w, int error)
 		attr_done(&r->call);
 		return;
 	}
-	if (!has_backing_id(r->fs, r->inode)) {
+	if (!request_has_id(r->fs, r->inode)) {
 		request_send(r, NFS_GETATTR, attr_done);
 		return;
 	}
@@ -203,13 +194,23 @@ static void truncate_locally(struct setattr_request *s)
 	probe_send(r->fs->probe, &s->broker, BROKER_TRUNCATE, &body, sizeof(body));
 }
 
-/* Whether this is of the size of a file that is used locally, and of nothing else. */
+/* Whether somebody writes to the file locally, whose close or fsync is going to make it stable. */
+static bool is_written_locally(const struct fs *fs, struct inode *i)
+{
+	uint64_t generation = fs_generation(fs);
+
+	LOCKED(&i->lock);
+	return open_mode_has_id_of(&i->mode, generation) && open_mode_registered(&i->mode) > 0 &&
+	       i->known.writers > 0;
+}
+
+/* Whether only the size is to be set, of such a file, and stable it need not be at once. */
 static bool is_local_truncation(const struct setattr_request *s)
 {
 	const struct nfs_sattr *a = &s->sattr;
 
 	return a->set_size && !a->set_mode && !a->set_uid && !a->set_gid && !a->set_atime && !a->set_mtime &&
-	       has_backing_id(s->r.fs, s->r.inode);
+	       !fs_is_sync(s->r.fs) && is_written_locally(s->r.fs, s->r.inode);
 }
 
 /*

@@ -80,11 +80,11 @@ static inline fuse_ino_t fs_ino(const struct fs *fs, const struct inode *i)
 
 /*
  * Makes the kernel ask for an inode's attributes before it shows them next. Its pages stay: so this takes
- * no lock in the kernel, and waits for nothing.
+ * no lock in the kernel, and waits for nothing. -ENOENT when it does not have the inode, which may be on its way to it.
  */
-static inline void fs_invalidate_attributes(const struct fs *fs, const struct inode *i)
+static inline int fs_invalidate_attributes(const struct fs *fs, const struct inode *i)
 {
-	(void)fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1, 0);
+	return fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1, 0);
 }
 
 /* Whether this mount may have a local path at all. */

@@ -107,15 +107,11 @@ static double told(struct inode *i, double seconds)
 {
 	uint64_t now = now_ms();
 
-	if (seconds > 0)
+	if (seconds > 0) {
 		i->known.trusts_ms = MAX(i->known.trusts_ms, now + (uint64_t)(seconds * 1000) + KERNEL_MS);
+		i->known.tellings++;
+	}
 	return seconds;
-}
-
-void known_answers_change(struct inode *i)
-{
-	LOCKED(&i->lock);
-	i->known.changed_ms = now_ms();
 }
 
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
@@ -323,22 +319,19 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 	return true;
 }
 
-bool known_attributes_expire(struct inode *i)
+bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings)
 {
-	uint64_t now = now_ms();
-	bool believed;
-
 	LOCKED(&i->lock);
 	i->known.expired = MAX(i->known.expired, attr_clock_tick());
-	believed = i->known.trusts_ms > now;
-	/*
-	 * What is on its way still the kernel does not believe when it comes, as it was asked for before it was told to
-	 * forget (fs/fuse/inode.c fuse_change_attributes_i); but for answers to changes (fs/fuse/dir.c
-	 * fuse_do_setattr, create_new_entry).
-	 */
-	if (now - i->known.changed_ms > KERNEL_MS)
+	*ret_tellings = i->known.tellings;
+	return i->known.trusts_ms > now_ms();
+}
+
+void known_attributes_taken_back(struct inode *i, uint64_t tellings)
+{
+	LOCKED(&i->lock);
+	if (i->known.tellings == tellings)
 		i->known.trusts_ms = 0;
-	return believed;
 }
 
 void known_retired(struct inode *i)

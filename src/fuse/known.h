@@ -54,7 +54,7 @@ struct known {
 	bool nameless;     /* of a file: an open has found that it has no name any more */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
-	uint64_t changed_ms;  /* when attributes were last the answer to a change, which it believes in any order */
+	uint64_t tellings;    /* how often it was told attributes to believe */
 	uint64_t trusts_ms;   /* until then it does, or may; 0 when they were taken back since */
 };
 
@@ -63,9 +63,6 @@ struct known {
  * 0 when something of ours changed the file since.
  */
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked);
-
-/* The attributes that are told next answer a request of the kernel's to change something. */
-void known_answers_change(struct inode *i);
 
 /* Nothing that is known of it, or was asked for until now, is to be believed any more. */
 void known_doubt(struct inode *i);
@@ -139,9 +136,11 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 
 /*
  * What is known of its size and times may be old, though its name and who it belongs to are not. Whether the
- * kernel may believe what it was told, and is to be told so.
+ * kernel may believe what it was told, and is to be told so. Once it has been, what it was told until *ret_tellings
+ * was taken is taken back.
  */
-bool known_attributes_expire(struct inode *i);
+bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings);
+void known_attributes_taken_back(struct inode *i, uint64_t tellings);
 
 /* The file has another inode by now, by which it may be changed: nothing is believed of this one any more. */
 void known_retired(struct inode *i);

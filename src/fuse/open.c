@@ -370,8 +370,10 @@ static uint32_t wanted(const struct open_request *o)
 /* What the kernel knows of the file's size and times may be old, as nobody has looked at them. */
 static void forget_version(const struct open_request *o)
 {
-	if (known_attributes_expire(o->r.inode))
-		fs_invalidate_attributes(o->r.fs, o->r.inode);
+	uint64_t tellings;
+
+	if (known_attributes_expire(o->r.inode, &tellings) && fs_invalidate_attributes(o->r.fs, o->r.inode) == 0)
+		known_attributes_taken_back(o->r.inode, tellings);
 }
 
 /*

@@ -448,10 +448,24 @@ static void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)
 double request_tell_attributes(
 	struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret)
 {
+	double seconds;
+
 	attr_to_stat(attr, ret);
-	if (r->changed)
-		known_answers_change(i);
-	return known_attributes(r->fs, i, attr, r->asked);
+	seconds = known_attributes(r->fs, i, attr, r->asked);
+	/*
+	 * Attributes that the kernel asked for before it is told to forget some it does not believe (fs/fuse/inode.c
+	 * fuse_change_attributes_i), but those that answer a change it does (fs/fuse/dir.c fuse_do_setattr,
+	 * create_new_entry).
+	 */
+	return r->changed && fs_generation(r->fs) != 0 ? 0 : seconds;
+}
+
+bool request_has_id(const struct fs *fs, struct inode *i)
+{
+	uint64_t generation = fs_generation(fs);
+
+	LOCKED(&i->lock);
+	return open_mode_has_id_of(&i->mode, generation);
 }
 
 /*
@@ -477,6 +491,8 @@ int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct i
 		return error;
 	memset(ret, 0, sizeof(*ret));
 	ret->attr_timeout = request_tell_attributes(r, i, &r->entry_attr, &ret->attr);
+	if (request_has_id(r->fs, i))
+		ret->attr_timeout = 0;
 	fill_entry(r, i, ret);
 	*ret_inode = i;
 	return 0;

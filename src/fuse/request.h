@@ -24,7 +24,7 @@ struct request {
 	struct nfs_attr entry_attr;
 	uint64_t asked; /* attr_clock() when the call was sent, or could have been */
 	bool changes;   /* the call under way does, and known.h was told */
-	bool changed;   /* a call of the request did */
+	bool changed;   /* a call of the request did, or the sidecar: its answer is to be believed no more than at once */
 	void (*answered)(struct nfs_call *call); /* request_send() */
 	struct behind_wait settled;
 };
@@ -103,6 +103,9 @@ void request_attr_of_broker(const struct request *r, const struct broker_attr *a
 /* A handle and a credential as the broker is told them. */
 struct broker_fh request_broker_fh(const struct nfs_fh *fh);
 struct broker_cred request_broker_cred(const struct nfs_cred *cred);
+
+/* Whether the session has registered the inode's id: what the server says of the file may be old. */
+bool request_has_id(const struct fs *fs, struct inode *i);
 
 /* What the kernel is told of the inode, and for how many seconds it may believe that. */
 double request_tell_attributes(

@@ -59,9 +59,10 @@ static int64_t change_as(const struct file_job *job)
 }
 
 /* The kernel asks again whether he may. */
-static int64_t truncate_as(const struct file_job *job)
+static int64_t truncate_as(const struct file_job *job, struct broker_attr *ret_attr)
 {
 	_cleanup_close_ int target = -1;
+	struct statx stx;
 	int r = thread_cred_become(&job->cred);
 
 	if (r >= 0)
@@ -69,10 +70,11 @@ static int64_t truncate_as(const struct file_job *job)
 	if (r >= 0 && ftruncate(target, (off_t)job->size) < 0)
 		r = -errno;
 	thread_cred_restore();
-	return MIN(r, 0);
+	return r < 0 ? r : grant_attributes(target, &stx, ret_attr);
 }
 
-static int64_t run(const struct file_job *job)
+/* *ret_attr is of TRUNCATE. */
+static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 {
 	off_t at;
 
@@ -83,24 +85,21 @@ static int64_t run(const struct file_job *job)
 		at = lseek(job->fd, (off_t)job->range.offset, (int)job->range.how);
 		return at < 0 ? -errno : at;
 	case BROKER_TRUNCATE:
-		return truncate_as(job);
+		return truncate_as(job, ret_attr);
 	default:
 		return change_as(job);
 	}
 }
 
-static int answer(int socket, const struct file_job *job, int64_t result)
+static int answer(int socket, const struct file_job *job, int64_t result, const struct broker_attr *attr)
 {
 	uint32_t type = job->type | BROKER_REPLY;
 	struct broker_amount amount = {
 		.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
 
 	if (job->type == BROKER_TRUNCATE) {
-		struct broker_truncated truncated = {.error = (int32_t)result};
-		struct statx stx;
+		struct broker_truncated truncated = {.error = (int32_t)result, .attr = *attr};
 
-		if (result == 0)
-			truncated.error = grant_attributes(job->target, &stx, &truncated.attr);
 		return packet_send(socket, type, job->request, &truncated, -1);
 	}
 	if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE)
@@ -137,9 +136,12 @@ static void *work(void *arg)
 	struct file_job job;
 
 	while (take(q, &job) >= 0) {
-		if (answer(q->socket, &job, run(&job)) < 0) /* the client does not listen: the session ends */
-			(void)shutdown(q->socket, SHUT_RDWR);
+		struct broker_attr attr = {0};
+		int64_t r = run(&job, &attr);
+
 		drop(&job);
+		if (answer(q->socket, &job, r, &attr) < 0) /* the client does not listen: the session ends */
+			(void)shutdown(q->socket, SHUT_RDWR);
 	}
 	return NULL;
 }
@@ -179,6 +181,37 @@ static int start_worker(struct file_jobs *q)
 	return q->nworkers > 0 ? 0 : -r;
 }
 
+/* A job that changes something, off the queue; false when none waits. */
+static bool take_change(struct file_jobs *q, struct file_job *ret)
+{
+	struct file_job *at, *last;
+
+	LOCKED(&q->lock);
+	for (unsigned n = 0; n < q->pending; n++) {
+		at = &q->jobs[(q->first + n) % FILE_JOBS_PENDING];
+		if (at->target < 0)
+			continue;
+		/* Their order is nobody's business. */
+		last = &q->jobs[(q->first + --q->pending) % FILE_JOBS_PENDING];
+		*ret = *at;
+		*at = *last;
+		return true;
+	}
+	return false;
+}
+
+int file_jobs_withdraw(struct file_jobs *q)
+{
+	struct file_job job;
+	int r = 0;
+
+	while (r >= 0 && take_change(q, &job)) {
+		drop(&job);
+		r = file_jobs_refuse(q, &job, -EBADF);
+	}
+	return r;
+}
+
 static int copy_of(int fd)
 {
 	int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
@@ -214,5 +247,7 @@ int file_jobs_add(struct file_jobs *q, const struct file_job *job)
 
 int file_jobs_refuse(const struct file_jobs *q, const struct file_job *job, int error)
 {
-	return answer(q->socket, job, error);
+	static const struct broker_attr none;
+
+	return answer(q->socket, job, error, &none);
 }

@@ -47,6 +47,8 @@ struct file_jobs {
 void file_jobs_init(struct file_jobs *q, int socket);
 /* Waits for the jobs under way, drops the others. */
 void file_jobs_done(struct file_jobs *q);
+/* Rights were taken away: the jobs that change a file, and wait still, are answered -EBADF. */
+int file_jobs_withdraw(struct file_jobs *q);
 /* Does the job with duplicates of its descriptors, which may be -1, and answers; -EAGAIN when too many are pending. */
 int file_jobs_add(struct file_jobs *q, const struct file_job *job);
 /* Answers, with a negative errno, what is not to be done. */

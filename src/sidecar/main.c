@@ -71,6 +71,7 @@ static int open_signals(void)
 	int fd;
 
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN); /* clients say how large a file shall be */
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);

@@ -372,9 +372,11 @@ static int follow_exports(struct run *x)
 		return 0;
 	}
 	r = locator_follow(&x->locator, now);
-	if (r > 0)
-		backing_table_withdraw(&x->ids);
-	return r <= 0 ? r : packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke, -1);
+	if (r <= 0)
+		return r;
+	backing_table_withdraw(&x->ids);
+	r = file_jobs_withdraw(&x->jobs);
+	return r < 0 ? r : packet_send(x->s->socket, BROKER_REVOKE, 0, &revoke, -1);
 }
 
 static int on_event(struct run *x)
@@ -385,6 +387,8 @@ static int on_event(struct run *x)
 
 	(void)!read(x->s->event_fd, &n, sizeof(n));
 	if (x->s->stop) {
+		/* Who hears of it asks the server, behind what is under way here. */
+		file_jobs_done(&x->jobs);
 		(void)packet_send_status(
 			x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
 		return -ESHUTDOWN;
