@@ -206,7 +206,8 @@ static const struct slot *find_late(const struct world *w, const struct op *op)
 
 static bool is_setid_write(const struct world *w, const struct op *op, const struct expectation *e)
 {
-	const struct description *to = written_to(w, op);
+	/* The sidecar allocates with the rights of who opened the file. */
+	const struct description *to = op->kind == OP_FALLOCATE ? w->slots[op->slot].d : written_to(w, op);
 
 	if (op->kind == OP_TRUNCATE || op->kind == OP_FTRUNCATE)
 		return true;
