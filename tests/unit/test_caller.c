@@ -35,13 +35,23 @@ static void a_signal_that_does_not_kill_is_none(void **state)
 /* Nothing but a stopped process has a signal waiting that is neither blocked nor ignored. */
 static void a_signal_that_waits_is_seen(void **state)
 {
-	pid_t child = fork();
-	int status;
+	pid_t child;
+	int status, up[2];
+	char byte;
 
-	if (child == 0)
+	assert_int_equal(pipe(up), 0);
+	child = fork();
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves it stopped */
+		(void)write_all(up[1], "", 1);
 		for (;;)
 			(void)pause();
+	}
 	assert_true(child > 0);
+	/* Sanitizers block every signal for a moment after fork(). */
+	assert_int_equal(read(up[0], &byte, 1), 1);
+	(void)close(up[0]);
+	(void)close(up[1]);
 	assert_false(caller_signalled(child));
 	assert_int_equal(kill(child, SIGSTOP), 0);
 	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
