@@ -5,6 +5,10 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
+
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 
 #include "util.h"
 
@@ -17,24 +21,53 @@ static void do_reopen(struct call *c)
 	c->result = c->new_fd < 0 ? -1 : 0;
 }
 
+/* Whether all of it was allocated and never written. */
+static bool is_unwritten(int fd, int64_t from, int64_t to)
+{
+	union {
+		struct fiemap map;
+		uint8_t room[sizeof(struct fiemap) + sizeof(struct fiemap_extent)];
+	} u;
+
+	while (from < to) {
+		const struct fiemap_extent *e = &u.map.fm_extents[0];
+
+		memset(&u, 0, sizeof(u));
+		u.map.fm_start = (uint64_t)from;
+		u.map.fm_length = (uint64_t)(to - from);
+		u.map.fm_flags = FIEMAP_FLAG_SYNC;
+		u.map.fm_extent_count = 1;
+		if (ioctl(fd, FS_IOC_FIEMAP, &u.map) < 0 || u.map.fm_mapped_extents != 1 ||
+			e->fe_logical > (uint64_t)from || !(e->fe_flags & FIEMAP_EXTENT_UNWRITTEN))
+			return false;
+		from = (int64_t)(e->fe_logical + e->fe_length);
+	}
+	return true;
+}
+
 /*
  * NFSv3 tells nothing of holes, so data is everywhere before the end and the one hole is there; with
- * passthrough the mount knows them. The reference stands where the mount stands.
+ * passthrough the mount knows them. What was allocated and not written is data or a hole as pages of it are
+ * in the page cache or not (fs/iomap/seek.c). The reference stands where the mount stands.
  */
 static void do_seekhole(struct call *c)
 {
-	int64_t at = c->op->a, end;
+	int64_t at = c->op->a, stood = lseek(c->fd, 0, SEEK_CUR), own, told;
 	struct stat st;
 
 	c->result = lseek(c->fd, at, (int)c->op->flags);
 	if (c->side == MOUNT || c->result == c->told || fstat(c->fd, &st) < 0 || !S_ISREG(st.st_mode) || at < 0 ||
-		at >= st.st_size)
+		at >= st.st_size || (c->told < 0 && c->op->flags == SEEK_HOLE))
 		return;
-	end = c->op->flags == SEEK_DATA ? at : st.st_size;
-	if (end != c->told)
+	own = c->result < 0 ? st.st_size : c->result; /* ENXIO: no more data */
+	told = c->told < 0 ? st.st_size : c->told;
+	c->no_holes = told == (c->op->flags == SEEK_DATA ? at : st.st_size);
+	if (!c->no_holes && !is_unwritten(c->fd, MIN(own, told), MAX(own, told)))
 		return;
-	c->no_holes = true;
-	c->result = lseek(c->fd, end, SEEK_SET);
+	c->result = c->told;
+	errno = ENXIO;
+	if (lseek(c->fd, c->told < 0 ? stood : c->told, SEEK_SET) < 0)
+		c->result = -1;
 }
 
 static void do_lock(struct call *c)
