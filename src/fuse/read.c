@@ -17,6 +17,7 @@ struct read_request {
 	size_t size;
 	size_t done; /* bytes that came in earlier, short replies */
 	char *buf;   /* they are kept here, or what is read locally; NULL while one reply was enough */
+	bool in_payload; /* buf is the room of the request's ring entry: nothing to copy or free */
 	struct granted_file *granted;
 	size_t lead; /* bytes before what was asked for, as O_DIRECT wants whole blocks */
 	struct uring_read local;
@@ -24,8 +25,21 @@ struct read_request {
 
 static void end_read(struct read_request *q)
 {
-	free(q->buf);
+	if (!q->in_payload)
+		free(q->buf);
 	request_end(&q->r);
+}
+
+/* Where a ring brought the request, its answer is put together in the ring. align as aligned_alloc() has it, or 1. */
+static bool get_buf(struct read_request *q, size_t size, size_t align)
+{
+	size_t room;
+
+	if (align == 1 && fuse_req_get_payload(q->r.req, &q->buf, &room, NULL) == 0 && room >= size)
+		q->in_payload = true;
+	else
+		q->buf = align > 1 ? aligned_alloc(align, size) : malloc(size);
+	return q->buf;
 }
 
 static void read_done(struct nfs_call *call);
@@ -57,9 +71,7 @@ static void read_done(struct nfs_call *call)
 		end_read(q);
 		return;
 	}
-	if (!q->buf)
-		q->buf = malloc(q->size);
-	if (!q->buf) {
+	if (!q->buf && !get_buf(q, q->size, 1)) {
 		(void)fuse_reply_err(q->r.req, ENOMEM);
 		end_read(q);
 		return;
@@ -120,8 +132,7 @@ static void start_read(struct read_request *q)
 	align = g->align;
 	q->lead = q->offset % align;
 	size = (q->lead + q->size + align - 1) / align * align;
-	q->buf = align > 1 ? aligned_alloc(align, size) : malloc(size);
-	if (!q->buf) {
+	if (!get_buf(q, size, align)) {
 		(void)granted_file_unref(g);
 		send_read(q);
 		return;
