@@ -13,6 +13,7 @@ struct file {
 	struct nfs_cred cred; /* the opener's: reads and writes use it */
 	enum open_path path;
 	bool write;
+	bool quiet; /* close(2) does not tell (FOPEN_NOFLUSH), RELEASE does */
 	bool append;
 	unsigned errors_seen; /* write_log_check(); the log's lock */
 };

@@ -63,7 +63,7 @@ struct fs {
 	unsigned ring_depth;      /* requests of a queue */
 	atomic_uint *ring_waits;  /* kernel_ring.h, one a queue: entries of who waits for others */
 	bool allow_other;
-	atomic_bool locks_noticed; /* that they are local was said */
+	atomic_bool has_locked; /* somebody has asked the daemon for a lock, and that it is local was said */
 	atomic_size_t open_files;
 	struct fs_counters counters;
 };

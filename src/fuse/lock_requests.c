@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * fcntl(2) and flock(2) locks: the kernel hands each to the daemon, since it would keep them by inode
- * and tell nobody of them. Where the mount was told that they are to be local (nolock, local_lock), it may. A blocking one is answered when it has the lock, or when any signal comes for
- * its caller: EINTR, which the kernel makes what the signal's action says.
+ * and tell nobody of them. Where the mount was told that they are to be local (nolock, local_lock), it may. A
+ * blocking one is answered when it has the lock, or when any signal comes for its caller: EINTR, which the
+ * kernel makes what the signal's action says.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -23,7 +24,7 @@ struct lock_request {
 /* Once for each mount. */
 static void notice(struct fs *fs, enum lock_kind kind)
 {
-	if (atomic_exchange(&fs->locks_noticed, true))
+	if (atomic_exchange(&fs->has_locked, true))
 		return;
 	log_warning("%s: a program locks a file with %s: locks hold on this mount only, other clients do not see "
 		    "them (mount with nolock if that is as it should be)",
@@ -108,6 +109,7 @@ static struct lock range_of(const struct flock *f, const struct fuse_file_info *
 					       : LOCK_MODE_NONE,
 		.owner = fi->lock_owner,
 		.via = fi->fh,
+		.quiet = file_of(fi)->quiet,
 		.start = f->l_start,
 		.end = f->l_len == 0 ? LOCK_END : f->l_start + f->l_len - 1,
 		.pid = f->l_pid};
@@ -143,6 +145,7 @@ static void op_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, 
 				       : LOCK_MODE_NONE,
 		.owner = fi->lock_owner,
 		.via = fi->fh,
+		.quiet = file_of(fi)->quiet,
 		.end = LOCK_END};
 
 	set(req, ino, &lock, !(op & LOCK_NB));

@@ -278,7 +278,9 @@ static bool may_be_gone(struct lock_file *f, const struct lock *wanted)
 {
 	LIST_FOREACH(pos, &f->held.of[wanted->kind])
 	{
-		if (lock_conflicts(&held_of(pos)->lock, wanted) && !held_of(pos)->closing)
+		const struct held *held = held_of(pos);
+
+		if (lock_conflicts(&held->lock, wanted) && !held->closing && !held->lock.quiet)
 			return false;
 	}
 	return true;

@@ -96,9 +96,9 @@ static void set_path(struct open_request *o, enum open_path path)
 	o->fi.backing_id = registered ? i->mode.backing_id : 0;
 	o->fi.direct_io = path != OPEN_PATH_CACHED && path != OPEN_PATH_PASSTHROUGH;
 	o->fi.keep_cache = path == OPEN_PATH_CACHED && keeps_pages(o);
-	/* A reader has nothing to make stable, and FLUSH is how the daemon learns that locks end, of either kind. */
-	o->fi.noflush = !o->file->write && fs_kernel_locks(o->r.fs, LOCAL_LOCK_POSIX) &&
-			fs_kernel_locks(o->r.fs, LOCAL_LOCK_FLOCK);
+	/* A reader has nothing to make stable, and FLUSH is how the daemon learns that locks end. */
+	o->file->quiet = !o->file->write && !o->r.fs->has_locked;
+	o->fi.noflush = o->file->quiet;
 	if (path == OPEN_PATH_CACHED)
 		i->attrs.errors = o->file->errors_seen;
 	i->attrs.pages_are_old = path != OPEN_PATH_CACHED && (i->attrs.pages_are_old || registered);

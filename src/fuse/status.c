@@ -187,7 +187,7 @@ static char *status_text(struct fs *fs, bool over_io_uring)
 			"last_denial", reason_code(c->last_denial)));
 	(void)json_object_set_new(root, "locks",
 		json_pack("{s:I, s:I, s:b}", "locked", (json_int_t)locked, "waiting", (json_int_t)waiting, /* */
-			"noticed", (bool)fs->locks_noticed));
+			"noticed", (bool)fs->has_locked));
 	(void)json_object_set_new(root, "groups_unknown", json_integer((json_int_t)c->groups_unknown));
 	(void)json_object_set_new(
 		root, "inodes", json_integer((json_int_t)inode_table_count(fs->inodes)));

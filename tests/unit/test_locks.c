@@ -272,6 +272,7 @@ static void who_does_not_want_to_wait_waits_for_a_file_to_be_gone(void **state)
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 		.answered = PTHREAD_COND_INITIALIZER};
 	struct waiter w = {.wait = {.done = told, .lock = whole(2, EXCLUSIVE)}};
+	struct lock silent = whole(1, EXCLUSIVE);
 	uint64_t since;
 
 	assert_int_equal(set(whole(1, SHARED)), 0);
@@ -293,6 +294,14 @@ static void who_does_not_want_to_wait_waits_for_a_file_to_be_gone(void **state)
 	assert_int_equal(set(whole(2, EXCLUSIVE)), -EAGAIN); /* at once, for the other one */
 	locks_released(table, &file, 101);
 	locks_released(table, &file, 103);
+
+	silent.quiet = true;
+	assert_int_equal(set(silent), 0);
+	assert_int_equal(locks_set(table, &file, &w.wait, false), 1); /* closed without a word, perhaps */
+	locks_released(table, &file, 101);
+	assert_int_equal(w.told, 2);
+	assert_int_equal(w.error, 0);
+	locks_released(table, &file, 102);
 }
 
 /* ---- beside the kernel ---- */
