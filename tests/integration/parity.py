@@ -305,13 +305,27 @@ def may_be_local(case, anonymous):
     return 0 not in owners if anonymous is None else owners == {anonymous}
 
 
-SET_ID_WHILE_OPEN = "set-id bits that a file gets while it is open"
-SHUT_WHILE_OPEN = "permission that is taken away while a file is open"
-DOCUMENTED = SET_ID_WHILE_OPEN, SHUT_WHILE_OPEN
+# The differences that localiofs(8) documents, each with a case that shows it.
+SET_ID_WHILE_OPEN = "set-id-while-open"  # bits that a file gets while it is open
+SHUT_WHILE_OPEN = "shut-while-open"      # permission that is taken away while it is open
+CALLERS = (1001, 2001, ()), (1002, 2002, ())
+OPENED = 0, 0, 0o6755  # what to do with the first opened file: at which offset, with which mode
+DOCUMENTED = {
+    SET_ID_WHILE_OPEN: Case((1001, 2001), 0o644, [], 0, (0, 0, 0o777), CALLERS,
+                            [(0, "open rw", None), (0, "fchmod", OPENED), (0, "mmap write", OPENED)]),
+    SHUT_WHILE_OPEN: Case((1001, 2001), 0o644, [], 0, (0, 0, 0o777), CALLERS,
+                          [(1, "open r", None), (0, "chmod", (0, 0o600, 0, 0)), (1, "read", OPENED)]),
+}
+
+
+def refused(results):
+    """Whether a READ or WRITE was: to the caller EACCES, EFAULT in a mapping, and EIO for the page cache of Linux 7."""
+    newer = int(os.uname().release.split(".")[0]) >= 7
+    return any(result in ("EACCES", "EFAULT") or result == "EIO" and newer for result in results)
 
 
 def differences(case):
-    """Which of the documented ones (localiofs(8)) this case may show."""
+    """Which of the documented ones this case may show."""
     found, opened, open_to, shut = set(), 0, set(), False
     for who, operation, argument in case.steps:
         shut = shut or (operation in ("chmod", "fchmod", "chown") and bool(open_to))
