@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION 3
+#define BROKER_VERSION 4
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH 128     /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS 16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
@@ -89,6 +89,7 @@ struct broker_announce {
 	uint32_t version; /* BROKER_VERSION */
 	uint32_t pad;
 	uint8_t nonce[16]; /* the UUID that names the file in nonces/ */
+	uint8_t proof[16]; /* what the client has put into that file's NONCE_PROOF, or zeros */
 };
 
 /* What every plain reply says. */
@@ -101,7 +102,7 @@ struct broker_status {
 struct broker_matched {
 	char peer[BROKER_PEER_LEN]; /* the RPC's source as the sidecar saw it: the session's auth domain */
 	uint32_t reserved_port;     /* 1 when that source port was below 1024 */
-	uint32_t pad;
+	uint32_t trusted;           /* 1 when the proof was right: descriptors for writing may be asked for */
 };
 
 struct broker_hello {
@@ -120,6 +121,7 @@ enum broker_open_flags {
 	BROKER_OPEN_WANT_ID = 1, /* register a backing id when the rules allow one */
 	BROKER_OPEN_ATTR = 2,    /* nothing but the attributes, which anybody may have: GETATTR */
 	BROKER_OPEN_WANT_FD = 4, /* send a descriptor, with WANT_ID only where the kernel registers no id */
+	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: for reading and writing, where the rules allow that */
 };
 
 /* ACCESS bits are RFC 1813 3.3.4's: READ 1, LOOKUP 2, MODIFY 4, EXTEND 8, DELETE 16, EXECUTE 32. */
@@ -133,9 +135,9 @@ struct broker_open_reply {
 	int32_t error;      /* of the open itself: -ESTALE, -EACCES (export not for this peer)... */
 	uint32_t reason;    /* with error, or why there is no id */
 	uint32_t access;    /* ACCESS bits that the server would grant this credential */
-	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; < 0: a descriptor for
-				reading comes along, and this is its number for RELEASE; 0: neither */
-	uint32_t writable;  /* 1 when the id may be opened for writing too */
+	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; < 0: a descriptor
+				comes along, and this is its number for RELEASE; 0: neither */
+	uint32_t writable;  /* 1 when the id may be opened for writing too, or the descriptor is O_RDWR, not O_RDONLY */
 	uint32_t root;      /* 1 when the credential is uid 0 after the squash: it may use reserved blocks */
 	struct broker_attr attr;
 };
@@ -207,7 +209,7 @@ BROKER_ASSERT(broker_header, 16);
 BROKER_ASSERT(broker_fh, 132);
 BROKER_ASSERT(broker_cred, 76);
 BROKER_ASSERT(broker_attr, 88);
-BROKER_ASSERT(broker_announce, 24);
+BROKER_ASSERT(broker_announce, 40);
 BROKER_ASSERT(broker_status, 8);
 BROKER_ASSERT(broker_matched, 64);
 BROKER_ASSERT(broker_hello, 136);

@@ -6,6 +6,10 @@
  * on its broker connection. The sidecar, asked UUID_IS_LOCAL, finds the file in *its* registry,
  * checks it, unlinks it and writes NONCE_MATCHED into state. The file is hostile memory to the
  * sidecar: read with pread, never mapped. Host byte order; both ends run one kernel.
+ *
+ * A client with CAP_SYS_ADMIN in the initial user namespace, who owns the machine, can show it: attributes of the
+ * kernel's trusted.* are set and read by nobody else (fs/xattr.c xattr_permission). So it keeps random bytes in one of
+ * the file, and announces these, too.
  */
 #pragma once
 
@@ -15,6 +19,8 @@
 #define NONCE_VERSION 1
 #define NONCE_DIR_NAME "nonces"
 #define NONCE_LIFETIME_S 30 /* a file born longer ago is stale */
+#define NONCE_PROOF "trusted.localiofs.proof"
+#define NONCE_PROOF_BYTES 16 /* not all of them zero */
 
 enum nonce_state {
 	NONCE_ANNOUNCED = 1,

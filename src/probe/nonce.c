@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/xattr.h>
 
 #include <uuid/uuid.h>
 
@@ -18,7 +20,17 @@ int boot_id_read(uint8_t ret[16])
 	return uuid_parse(text, ret) == 0 ? 0 : -EINVAL;
 }
 
-static int write_record(const struct nonce *n, const char *asker)
+/* Who may not, or whose kernel has no such attributes on tmpfs, is believed less. */
+static void give_proof(struct nonce *n, int fd)
+{
+	uint8_t proof[NONCE_PROOF_BYTES];
+
+	if (getrandom(proof, sizeof(proof), 0) == sizeof(proof) &&
+		fsetxattr(fd, NONCE_PROOF, proof, sizeof(proof), XATTR_CREATE) == 0)
+		memcpy(n->proof, proof, sizeof(proof));
+}
+
+static int write_record(struct nonce *n, const char *asker)
 {
 	_cleanup_close_ int fd = -1;
 	struct nonce_record record = {
@@ -38,6 +50,7 @@ static int write_record(const struct nonce *n, const char *asker)
 	fd = openat(n->dir, n->name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
+	give_proof(n, fd);
 	r = write_all(fd, &record, sizeof(record));
 	if (r < 0)
 		(void)unlinkat(n->dir, n->name, 0);

@@ -13,6 +13,7 @@ struct nonce {
 	int dir;           /* nonces/, O_PATH */
 	uint8_t uuid[16];
 	char name[37];     /* the file's name: the UUID in text */
+	uint8_t proof[NONCE_PROOF_BYTES]; /* zeros where this process may give none */
 };
 
 #define NONCE_NONE {.dir = -1}

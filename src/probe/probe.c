@@ -31,6 +31,7 @@ struct probe {
 	int wake_fd;
 	atomic_bool stopping, kicked;
 	atomic_uint_fast64_t generation; /* of the live session, 0 for none */
+	atomic_bool trusted;             /* by the last sidecar that matched */
 
 	pthread_mutex_t lock; /* guards status and session */
 	struct probe_status status;
@@ -97,6 +98,7 @@ static void on_event(void *arg, uint32_t type, const void *body)
 		const struct broker_matched *m = body;
 
 		p->matched = true;
+		p->trusted = m->trusted;
 		LOCKED(&p->lock);
 		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s",
 			(int)sizeof(m->peer) - 1, m->peer);
@@ -222,6 +224,7 @@ static int announce(struct probe *p, struct attempt *a, const struct nonce *n)
 	int r;
 
 	memcpy(body.nonce, n->uuid, sizeof(body.nonce));
+	memcpy(body.proof, n->proof, sizeof(body.proof));
 	r = exchange(p, &x, BROKER_ANNOUNCE, &body, sizeof(body), -1);
 	if (r < 0)
 		return give_up(a, REASON_BAD_BROKER, "the sidecar did not answer the announcement: %s", strerror(-r));
@@ -516,6 +519,11 @@ void probe_status(struct probe *p, struct probe_status *ret)
 uint64_t probe_generation(struct probe *p)
 {
 	return p->generation;
+}
+
+bool probe_is_trusted(const struct probe *p)
+{
+	return p->generation != 0 && p->trusted;
 }
 
 void probe_send(

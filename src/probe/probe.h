@@ -93,6 +93,9 @@ void probe_status(struct probe *p, struct probe_status *ret);
 /* The session's generation, 0 when there is none. Cheap. */
 uint64_t probe_generation(struct probe *p);
 
+/* Whether the sidecar may send descriptors for writing in the session. */
+bool probe_is_trusted(const struct probe *p);
+
 /* A request of the session; -ENOTCONN through done when there is none. */
 void probe_send(
 	struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);

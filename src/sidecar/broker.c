@@ -252,12 +252,13 @@ static struct session *find_nonce(struct broker *b, const uint8_t nonce[16])
 	return NULL;
 }
 
-int broker_announce(struct session *s, const uint8_t nonce[16])
+int broker_announce(struct session *s, const struct broker_announce *announced)
 {
 	LOCKED(&s->broker->lock);
-	if (find_nonce(s->broker, nonce) != NULL)
+	if (find_nonce(s->broker, announced->nonce) != NULL)
 		return -EEXIST;
-	memcpy(s->nonce, nonce, sizeof(s->nonce));
+	memcpy(s->nonce, announced->nonce, sizeof(s->nonce));
+	memcpy(s->proof, announced->proof, sizeof(s->proof));
 	s->announced = true;
 	return 0;
 }
@@ -318,20 +319,23 @@ void broker_give_id(struct session *s)
 		u->ids--;
 }
 
-bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port)
+bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port, bool *ret_trusted)
 {
 	LOCKED(&s->broker->lock);
 	if (!s->matched)
 		return false;
 	*ret_peer = s->peer;
 	*ret_port = s->peer_port;
+	*ret_trusted = s->trusted;
 	return true;
 }
 
 int broker_match(
 	struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port)
 {
+	uint8_t proof[NONCE_PROOF_BYTES];
 	struct session *s;
+	bool trusted;
 	uid_t uid;
 	int r;
 
@@ -341,15 +345,17 @@ int broker_match(
 		if (s == NULL || s->matched)
 			return -ENOENT;
 		uid = s->uid;
+		memcpy(proof, s->proof, sizeof(proof));
 	}
-	r = nonce_match(b->nonces, uuid, uid);
+	r = nonce_match(b->nonces, uuid, proof, uid, &trusted);
 	if (r < 0)
 		return r;
 	LOCKED(&b->lock);
 	s = find_nonce(b, uuid); /* it may have gone meanwhile */
-	if (s == NULL || s->matched || s->uid != uid)
+	if (s == NULL || s->matched || s->uid != uid || memcmp(s->proof, proof, sizeof(proof)) != 0)
 		return -ENOENT;
 	s->matched = true;
+	s->trusted = trusted;
 	s->peer = *peer;
 	s->peer_port = port;
 	wake(s->event_fd);

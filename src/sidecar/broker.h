@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "localiofs/broker_protocol.h"
+#include "localiofs/nonce_record.h"
 #include "localiofs/reason.h"
 #include "sidecar/export_table.h"
 #include "util.h"
@@ -48,8 +49,9 @@ struct session {
 	sem_t ready;       /* its thread has its own descriptor table */
 
 	/* guarded by the broker's lock */
-	uint8_t nonce[16];
+	uint8_t nonce[16], proof[NONCE_PROOF_BYTES];
 	bool announced, matched;
+	bool trusted; /* the proof was right */
 	struct ip_address peer;
 	uint16_t peer_port;
 };
@@ -69,9 +71,9 @@ bool broker_full(const struct broker *b);
 void broker_exports_changed(struct broker *b);
 
 /* A session's thread: -EEXIST when another connection announced the same nonce. */
-int broker_announce(struct session *s, const uint8_t nonce[16]);
-/* A session's thread: whether UUID_IS_LOCAL came, and from whom. */
-bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port);
+int broker_announce(struct session *s, const struct broker_announce *announced);
+/* A session's thread: whether UUID_IS_LOCAL came, from whom, and with the proof that was announced. */
+bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port, bool *ret_trusted);
 
 /* A session's thread, around each id: 0, or -EUSERS when its uid has too many registered. */
 int broker_take_id(struct session *s);

@@ -130,9 +130,10 @@ int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *
 	return h->is_root || is_own_handle(fd, h) ? steal_fd(&fd) : -ESTALE;
 }
 
-int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, bool on_clone)
+int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how)
 {
-	return open_handle(on_clone ? m->clone : m->root, h, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	return open_handle(how == EXPORT_MOUNT_READ_ON_CLONE ? m->clone : m->root, h,
+		(how == EXPORT_MOUNT_WRITE ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOCTTY);
 }
 
 bool export_mount_read_only(const struct export_mount *m)

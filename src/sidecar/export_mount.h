@@ -43,8 +43,14 @@ int export_mount_check(const struct export_mount *m, const char *path);
  */
 int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h);
 
-/* Opens it O_RDONLY, on the mount itself or on the clone. */
-int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, bool on_clone);
+enum export_mount_open {
+	EXPORT_MOUNT_READ,
+	EXPORT_MOUNT_READ_ON_CLONE,
+	EXPORT_MOUNT_WRITE, /* O_RDWR */
+};
+
+/* Opens it, without waiting for anybody: O_NONBLOCK. */
+int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how);
 
 /* Whether the mount or its filesystem is read-only now. */
 bool export_mount_read_only(const struct export_mount *m);

@@ -40,7 +40,8 @@ int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
 static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable,
 	int *ret_kept)
 {
-	_cleanup_close_ int kept = export_mount_open_file(g->at->mount, &g->at->handle, !writable);
+	_cleanup_close_ int kept = export_mount_open_file(g->at->mount, &g->at->handle,
+		writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
 	int id;
 
 	if (kept < 0)
@@ -55,12 +56,13 @@ static int make_id(const struct grant_context *g, const struct broker_cred *cred
 }
 
 /*
- * A descriptor for reading, on the clone: nothing of it leads back to a file that can be changed. Waiting
- * is the reader's business: with O_NONBLOCK io_uring would not do it for him.
+ * A descriptor for reading, on the clone: nothing of it leads back to a file that can be changed. One for writing is
+ * for who could change it anyway. Waiting is the reader's business: with O_NONBLOCK io_uring would not do it for him.
  */
-static int make_descriptor(const struct grant_context *g)
+static int make_descriptor(const struct grant_context *g, bool writable)
 {
-	_cleanup_close_ int fd = export_mount_open_file(g->at->mount, &g->at->handle, true);
+	_cleanup_close_ int fd = export_mount_open_file(g->at->mount, &g->at->handle,
+		writable ? EXPORT_MOUNT_WRITE : EXPORT_MOUNT_READ_ON_CLONE);
 
 	if (fd >= 0 && fcntl(fd, F_SETFL, 0) < 0)
 		return -errno;
@@ -95,8 +97,15 @@ static void register_file(const struct grant_context *g, const struct access_fil
 		reply->writable = may_write;
 		return;
 	}
-	if ((flags & BROKER_OPEN_WANT_FD) != 0)
-		ret->given = make_descriptor(g);
+	if ((flags & BROKER_OPEN_WANT_FD) == 0) {
+		reply->reason = REASON_KERNEL_REFUSED;
+		return;
+	}
+	if (may_write && g->trusted && (flags & BROKER_OPEN_WANT_WRITE) != 0)
+		ret->given = make_descriptor(g, true);
+	reply->writable = ret->given >= 0;
+	if (ret->given < 0) /* or it is being executed */
+		ret->given = make_descriptor(g, false);
 	if (ret->given < 0)
 		reply->reason = REASON_KERNEL_REFUSED;
 }

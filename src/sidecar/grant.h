@@ -16,6 +16,7 @@ struct grant_context {
 	const struct server_kind *server;
 	const struct location *at;
 	bool may_register; /* false: the session has all the ids it may have */
+	bool trusted; /* a descriptor for writing may be sent */
 	int fuse_fd; /* -1: the client has none to register ids on */
 };
 

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <uuid/uuid.h>
 
-#include "localiofs/nonce_record.h"
 #include "probe/nonce.h"
 #include "util.h"
 
@@ -66,7 +66,18 @@ static int check_record(int fd, const uint8_t uuid[16])
 	return 0;
 }
 
-int nonce_match(int nonces, const uint8_t uuid[16], uid_t announcer)
+/* Who knows what only the machine's owner can have written there, and read, is he. */
+static bool is_proven(int fd, const uint8_t proof[NONCE_PROOF_BYTES])
+{
+	static const uint8_t none[NONCE_PROOF_BYTES];
+	uint8_t there[NONCE_PROOF_BYTES];
+
+	return fgetxattr(fd, NONCE_PROOF, there, sizeof(there)) == sizeof(there) &&
+		memcmp(there, none, sizeof(none)) != 0 && memcmp(there, proof, sizeof(there)) == 0;
+}
+
+int nonce_match(int nonces, const uint8_t uuid[16], const uint8_t proof[NONCE_PROOF_BYTES], uid_t announcer,
+	bool *ret_trusted)
 {
 	const uint32_t matched = NONCE_MATCHED;
 	char name[UUID_STR_LEN];
@@ -82,6 +93,7 @@ int nonce_match(int nonces, const uint8_t uuid[16], uid_t announcer)
 		r = check_record(fd, uuid);
 	if (r < 0)
 		return r;
+	*ret_trusted = is_proven(fd, proof);
 	/* Single use: whoever cannot take the name away does not believe the file. */
 	if (unlinkat(nonces, name, 0) < 0)
 		return -errno;

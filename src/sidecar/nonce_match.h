@@ -6,12 +6,16 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "localiofs/nonce_record.h"
+
 /*
- * Uses the nonce up: 0 when it is right (the file then says NONCE_MATCHED and has no name any more).
- * -ENOENT, -ELOOP and such: there is none; -EPERM: another user's; -ESTALE: too old, of another
- * boot or used already; -EBADMSG: not a record.
+ * Uses the nonce up: 0 when it is right (the file then says NONCE_MATCHED and has no name any more), and *ret_trusted
+ * whether its NONCE_PROOF is the one that was announced. -ENOENT, -ELOOP and such: there is none; -EPERM: another
+ * user's; -ESTALE: too old, of another boot or used already; -EBADMSG: not a record.
  */
-int nonce_match(int nonces, const uint8_t uuid[16], uid_t announcer);
+int nonce_match(int nonces, const uint8_t uuid[16], const uint8_t proof[NONCE_PROOF_BYTES], uid_t announcer,
+	bool *ret_trusted);

@@ -41,6 +41,7 @@ struct run {
 	uint64_t deadline_ms; /* of the state, but for READY */
 	struct locator locator;
 	int fuse_fd;
+	bool trusted; /* the client owns this machine anyway */
 	unsigned max_ids;
 	struct backing_table ids;
 	struct file_jobs jobs;
@@ -93,7 +94,7 @@ static int on_announce(struct run *x, const struct packet *p)
 			-EPROTONOSUPPORT, REASON_BAD_BROKER);
 		return -EPROTONOSUPPORT;
 	}
-	r = broker_announce(x->s, p->body.announce.nonce);
+	r = broker_announce(x->s, &p->body.announce);
 	if (r >= 0)
 		enter(x, ANNOUNCED, MATCH_MS);
 	return packet_send_status(x->s->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id, r,
@@ -176,6 +177,7 @@ static int on_open(struct run *x, const struct packet *p)
 	struct grant_context g = {.server = x->locator.table->server,
 		.at = &at,
 		.fuse_fd = x->fuse_fd,
+		.trusted = x->trusted,
 		.may_register = place};
 	struct broker_open_reply reply = {0};
 	enum reason reason = locator_find(&x->locator, &p->body.open.fh, &at);
@@ -355,6 +357,7 @@ static int on_match(struct run *x, const struct ip_address *peer, uint16_t port)
 
 	ip_address_format_port(&x->locator.peer.address, x->locator.peer.port, m.peer);
 	m.reserved_port = x->locator.peer.port < FIRST_FREE_PORT;
+	m.trusted = x->trusted;
 	enter(x, MATCHED, HELLO_MS);
 	log_debug("session of uid %u pid %d is local: %s", x->s->uid, x->s->pid, m.peer);
 	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m, -1);
@@ -393,7 +396,7 @@ static int on_event(struct run *x)
 			x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
 		return -ESHUTDOWN;
 	}
-	if (x->state == ANNOUNCED && broker_matched(x->s, &peer, &port)) {
+	if (x->state == ANNOUNCED && broker_matched(x->s, &peer, &port, &x->trusted)) {
 		int r = on_match(x, &peer, port);
 
 		if (r < 0)

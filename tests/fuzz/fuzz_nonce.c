@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t boot_id[16];
 	char name[UUID_STR_LEN];
 	int fd, r;
-	bool good;
+	bool good, trusted;
 
 	if (nonces < 0) {
 		CHECK(mkdtemp(directory));
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	good = size <= sizeof(rec);
 	for (size_t n = 0; n < size && n < offsetof(struct nonce_record, pid); n++)
 		good &= data[n] == 0;
-	r = nonce_match(nonces, (const uint8_t[16]){1, 2, 3}, getuid());
+	r = nonce_match(nonces, (const uint8_t[16]){1, 2, 3}, (const uint8_t[NONCE_PROOF_BYTES]){0}, getuid(), &trusted);
 	CHECK((r == 0) == good);
 	if (r != 0)
 		(void)unlinkat(nonces, name, 0);

@@ -135,9 +135,16 @@ def write_nonce(nonce=None, record=None, registry=REGISTRY):
 
 ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
-WANT_ID, ATTR, WANT_FD = 1, 2, 4
-VERSION = 3
+WANT_ID, ATTR, WANT_FD, WANT_WRITE = 1, 2, 4, 8
+VERSION = 4
 REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED = 26, 24, 13
+
+
+PROOF, NO_PROOF = "trusted.localiofs.proof", bytes(16)
+
+
+def announce_body(nonce=bytes(16), proof=NO_PROOF, version=VERSION):
+    return struct.pack("=II", version, 0) + nonce + proof
 
 
 class Closed(Exception):
@@ -212,19 +219,23 @@ class Broker:
         finally:
             self.socket.settimeout(20)
 
-    def announce(self, nonce):
-        return struct.unpack("=iI", self.call(ANNOUNCE, struct.pack("=II", VERSION, 0) + nonce))
+    def announce(self, nonce, proof=NO_PROOF):
+        return struct.unpack("=iI", self.call(ANNOUNCE, announce_body(nonce, proof)))
 
-    def match(self, **how):
-        """The honest way to MATCHED; the peer that the sidecar saw."""
+    def match(self, proof=NO_PROOF, there=None, **how):
+        """The honest way to MATCHED; the peer that the sidecar saw. there: the proof in the nonce's file, when it is
+        another than the announced one."""
         self.nonce = write_nonce(registry=self.registry)
-        error, reason = self.announce(self.nonce)
+        if (there or proof) != NO_PROOF:
+            os.setxattr(nonce_path(self.nonce, self.registry), PROOF, there or proof)
+        error, reason = self.announce(self.nonce, proof)
         if error:
             raise OSError(-error, f"ANNOUNCE: reason {reason}")
         ask_local(self.nonce, **how)
         kind, body = self.receive()
         if kind != MATCHED:
             raise OSError(errno.EPROTO, f"{kind:#x} came instead of MATCHED")
+        self.trusted = struct.unpack("=I", body[60:64])[0]
         return body[:56].split(b"\0")[0].decode()
 
     def hello(self, root, fuse_fd=None):

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include "localiofs/nonce_record.h"
+#include "probe/nonce.h"
 #include "probe/registry.h"
 #include "sidecar/nonce_match.h"
 #include "util.h"
@@ -150,6 +152,15 @@ static void used_already(struct nonce_record *r)
 	r->state = NONCE_MATCHED;
 }
 
+static const uint8_t no_proof[NONCE_PROOF_BYTES];
+
+static int match(int nonces, const uuid_t uuid, uid_t announcer)
+{
+	bool trusted;
+
+	return nonce_match(nonces, uuid, no_proof, announcer, &trusted);
+}
+
 static void a_nonce_matches_once(void **state)
 {
 	struct registry_fault fault;
@@ -162,11 +173,61 @@ static void a_nonce_matches_once(void **state)
 	nonces = registry_open_nonces(fd, &fault);
 	uuid_generate_random(uuid);
 	file = write_nonce(nonces, uuid, NULL);
-	assert_int_equal(nonce_match(nonces, uuid, 1000), -EPERM); /* announced by another user */
-	assert_int_equal(nonce_match(nonces, uuid, 0), 0);
-	assert_int_equal(nonce_match(nonces, uuid, 0), -ENOENT);
+	assert_int_equal(match(nonces, uuid, 1000), -EPERM); /* announced by another user */
+	assert_int_equal(match(nonces, uuid, 0), 0);
+	assert_int_equal(match(nonces, uuid, 0), -ENOENT);
 	assert_int_equal(pread(file, &rec, sizeof(rec), 0), sizeof(rec));
 	assert_int_equal(rec.state, NONCE_MATCHED);
+}
+
+/* Of a fresh nonce with these bytes in its attribute, if any, announced with those. */
+static bool is_trusted(int nonces, const uint8_t *there, size_t size, const uint8_t proof[NONCE_PROOF_BYTES])
+{
+	_cleanup_close_ int file = -1;
+	bool trusted = false;
+	uuid_t uuid;
+
+	uuid_generate_random(uuid);
+	file = write_nonce(nonces, uuid, NULL);
+	if (there)
+		assert_int_equal(fsetxattr(file, NONCE_PROOF, there, size, XATTR_CREATE), 0);
+	assert_int_equal(nonce_match(nonces, uuid, proof, 0, &trusted), 0);
+	return trusted;
+}
+
+static void who_knows_the_proof_is_trusted(void **state)
+{
+	const uint8_t proof[NONCE_PROOF_BYTES + 1] = "sixteen bytes 16", other[NONCE_PROOF_BYTES + 1] = "sixteen bytes 17";
+	const uint8_t longer[NONCE_PROOF_BYTES + 2] = "sixteen bytes 160";
+	struct registry_fault fault;
+	_cleanup_close_ int fd = -1, nonces = -1;
+
+	need_root();
+	fd = registry_make(path, &fault);
+	nonces = registry_open_nonces(fd, &fault);
+	assert_true(is_trusted(nonces, proof, NONCE_PROOF_BYTES, proof));
+	assert_false(is_trusted(nonces, proof, NONCE_PROOF_BYTES, other));
+	assert_false(is_trusted(nonces, proof, NONCE_PROOF_BYTES, no_proof));
+	assert_false(is_trusted(nonces, no_proof, NONCE_PROOF_BYTES, no_proof));
+	assert_false(is_trusted(nonces, NULL, 0, no_proof));
+	assert_false(is_trusted(nonces, NULL, 0, proof));
+	assert_false(is_trusted(nonces, proof, NONCE_PROOF_BYTES - 1, proof));
+	assert_false(is_trusted(nonces, longer, NONCE_PROOF_BYTES + 1, proof));
+}
+
+static void the_machines_owner_gives_a_proof(void **state)
+{
+	struct registry_fault fault;
+	_cleanup_close_ int fd = -1;
+	struct nonce n;
+	bool trusted = false;
+
+	need_root();
+	fd = registry_make(path, &fault);
+	assert_int_equal(nonce_make(fd, "test", &n, &fault), 0);
+	assert_int_equal(nonce_match(n.dir, n.uuid, n.proof, 0, &trusted), 0);
+	assert_true(trusted);
+	nonce_drop(&n);
 }
 
 static void a_wrong_nonce_never_matches(void **state)
@@ -181,34 +242,34 @@ static void a_wrong_nonce_never_matches(void **state)
 	nonces = registry_open_nonces(fd, &fault);
 	uuid_generate_random(uuid);
 	(void)close_fd(write_nonce(nonces, uuid, other_boot));
-	assert_int_equal(nonce_match(nonces, uuid, 0), -ESTALE);
+	assert_int_equal(match(nonces, uuid, 0), -ESTALE);
 	uuid_generate_random(uuid);
 	(void)close_fd(write_nonce(nonces, uuid, other_uuid));
-	assert_int_equal(nonce_match(nonces, uuid, 0), -EBADMSG);
+	assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
 	uuid_generate_random(uuid);
 	(void)close_fd(write_nonce(nonces, uuid, used_already));
-	assert_int_equal(nonce_match(nonces, uuid, 0), -ESTALE);
+	assert_int_equal(match(nonces, uuid, 0), -ESTALE);
 	/* another length, a second name, no file at all */
 	uuid_generate_random(uuid);
 	{
 		_cleanup_close_ int file = write_nonce(nonces, uuid, NULL);
 
 		assert_int_equal(ftruncate(file, sizeof(struct nonce_record) - 1), 0);
-		assert_int_equal(nonce_match(nonces, uuid, 0), -EBADMSG);
+		assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
 	}
 	uuid_generate_random(uuid);
 	(void)close_fd(write_nonce(nonces, uuid, NULL));
 	uuid_unparse_lower(uuid, name);
 	assert_int_equal(linkat(nonces, name, nonces, "second", 0), 0);
-	assert_int_equal(nonce_match(nonces, uuid, 0), -EBADMSG);
+	assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
 	uuid_generate_random(uuid);
 	uuid_unparse_lower(uuid, name);
 	assert_int_equal(symlinkat("/etc/passwd", nonces, name), 0);
-	assert_int_equal(nonce_match(nonces, uuid, 0), -ELOOP);
+	assert_int_equal(match(nonces, uuid, 0), -ELOOP);
 	uuid_generate_random(uuid);
 	uuid_unparse_lower(uuid, name);
 	assert_int_equal(mkfifoat(nonces, name, 0600), 0);
-	assert_int_equal(nonce_match(nonces, uuid, 0), -EBADMSG);
+	assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
 }
 
 int main(void)
@@ -221,6 +282,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_that_others_may_write_is_refused, make, clean),
 		cmocka_unit_test(one_off_tmpfs_is_refused),
 		cmocka_unit_test_setup_teardown(a_nonce_matches_once, make, clean),
+		cmocka_unit_test_setup_teardown(who_knows_the_proof_is_trusted, make, clean),
+		cmocka_unit_test_setup_teardown(the_machines_owner_gives_a_proof, make, clean),
 		cmocka_unit_test_setup_teardown(a_wrong_nonce_never_matches, make, clean),
 	};
 
