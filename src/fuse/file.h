@@ -15,6 +15,8 @@ struct file {
 	bool write;
 	bool quiet; /* close(2) does not tell (FOPEN_NOFLUSH), RELEASE does */
 	bool append;
+	uint64_t here; /* the session (probe_generation()) in which its writes go to the backing file; 0: to the server */
+	bool root;     /* with here: the opener is the server's root */
 	unsigned errors_seen; /* write_log_check(); the log's lock */
 };
 

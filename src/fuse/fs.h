@@ -22,7 +22,7 @@ struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
 	atomic_uint_fast64_t opens_retired;     /* opens answered ESTALE for a fresh inode */
 	atomic_uint_fast64_t opens_hot;         /* local ones for which nobody was asked */
-	atomic_uint_fast64_t opens_uring;       /* for reading, that the daemon serves by a descriptor */
+	atomic_uint_fast64_t opens_uring;       /* that the daemon serves by a descriptor, their reads at least */
 	atomic_uint_fast64_t opens_shared;      /* remote ones, as the file was open so already */
 	atomic_uint_fast64_t requests_read;     /* FUSE READ requests that reached the daemon */
 	atomic_uint_fast64_t requests_write;
@@ -45,7 +45,7 @@ struct fs {
 	struct backing_ids *ids;
 	struct locks *locks;
 	struct probe *probe;      /* NULL with local=off */
-	struct uring *uring;      /* NULL when the daemon must not read locally, or cannot */
+	struct uring *uring;      /* NULL when the daemon must not read and write locally, or cannot */
 	struct fuse_session *session;
 	struct inode *root;
 	char spec[2048]; /* as it was given */

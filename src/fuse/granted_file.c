@@ -3,23 +3,44 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #define DIRECT_ALIGN_MAX 65536
 
-struct granted_file *granted_file_new(struct backing_ids *ids, int fd, int32_t number, uint64_t generation)
+static int open_for_reading(int fd)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = open(path, O_RDONLY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+struct granted_file *granted_file_new(
+	struct backing_ids *ids, int fd, bool writable, int32_t number, uint64_t generation)
 {
 	struct granted_file *g = malloc(sizeof(*g));
+	int read_fd = writable ? open_for_reading(fd) : fd;
 
-	if (!g) {
+	if (!g || read_fd < 0) {
+		if (read_fd != fd)
+			(void)close_fd(read_fd);
 		(void)close_fd(fd);
 		backing_ids_close(ids, number);
+		free(g);
 		return NULL;
 	}
-	backing_ids_descriptors(ids, 1);
-	*g = (struct granted_file){
-		.refs = 1, .ids = ids, .fd = fd, .number = number, .generation = generation, .align = 1};
+	backing_ids_descriptors(ids, writable ? 2 : 1);
+	*g = (struct granted_file){.refs = 1,
+		.ids = ids,
+		.fd = read_fd,
+		.write_fd = writable ? fd : -1,
+		.number = number,
+		.generation = generation,
+		.align = 1};
 	return g;
 }
 
@@ -106,11 +127,31 @@ struct granted_file *granted_file_of(const struct fs *fs, struct inode *i)
 	return granted_file_serves(i->granted, generation) ? granted_file_ref(i->granted) : NULL;
 }
 
+struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation, int *ret_fd)
+{
+	if (generation != fs_generation(fs))
+		return NULL;
+	LOCKED(&i->lock);
+	if (!granted_file_writes(i->granted, generation))
+		return NULL;
+	*ret_fd = i->granted->write_fd;
+	return granted_file_ref(i->granted);
+}
+
+int granted_file_take_writer(struct granted_file *g)
+{
+	if (!g || g->write_fd < 0)
+		return -1;
+	backing_ids_descriptors(g->ids, -1);
+	return steal_fd(&g->write_fd);
+}
+
 struct granted_file *granted_file_unref(struct granted_file *g)
 {
 	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)
 		return NULL;
 	(void)close_fd(g->fd);
+	(void)close_fd(granted_file_take_writer(g));
 	backing_ids_descriptors(g->ids, -1);
 	backing_ids_close(g->ids, g->number);
 	free(g);

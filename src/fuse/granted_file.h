@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A backing file that the sidecar sent a descriptor of, for reading: what an inode has of it, and every
- * read that is on its way. With the last reference it is closed and given back.
+ * A backing file that the sidecar sent a descriptor of: what an inode has of it, and every read and write that is on
+ * its way. With the last reference it is closed and given back.
  *
- * Constant, but for what is atomic.
+ * One for writing is kept only while somebody has the file open for that, as nobody can execute it meanwhile.
+ *
+ * Constant, but for what is atomic, and write_fd: the inode's lock.
  */
 #pragma once
 
@@ -14,21 +16,29 @@
 struct granted_file {
 	atomic_uint refs;
 	struct backing_ids *ids;
-	int fd;
+	int fd;              /* for reading */
+	int write_fd;        /* or -1 */
 	int32_t number;      /* the sidecar's, negative */
 	bool instead;        /* the kernel would not have an id */
 	uint64_t generation; /* of the session that it is of; it serves no read of another */
-	atomic_bool no_cache; /* struct uring_read */
+	atomic_bool no_cache; /* struct uring_io */
 	atomic_uint align;   /* bytes: of offset, length and buffer of every read, as the descriptor has O_DIRECT; 1: not */
 };
 
-/* Takes fd over, also on failure. One reference, or NULL when there is no memory. */
-struct granted_file *granted_file_new(struct backing_ids *ids, int fd, int32_t number, uint64_t generation);
+/* Takes fd over, also on failure; O_RDWR when it is for writing. One reference, or NULL when there is no memory or so. */
+struct granted_file *granted_file_new(
+	struct backing_ids *ids, int fd, bool writable, int32_t number, uint64_t generation);
 
 /* Whether there is one and it is of that session, which is not 0. */
 static inline bool granted_file_serves(const struct granted_file *g, uint64_t generation)
 {
 	return g && generation != 0 && g->generation == generation;
+}
+
+/* And by which can be written. With the inode's lock. */
+static inline bool granted_file_writes(const struct granted_file *g, uint64_t generation)
+{
+	return granted_file_serves(g, generation) && g->write_fd >= 0;
 }
 
 /*
@@ -47,6 +57,15 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 
 /* The inode's, with a reference, when it serves the mount's session; NULL when the server must be asked. */
 struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
+
+/*
+ * The same, when it can be written by and the mount is in that session still, and the descriptor for that, which
+ * is open until one's open file is closed.
+ */
+struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation, int *ret_fd);
+
+/* With the inode's lock, when nobody has it open for writing any more: the descriptor to close, or -1. Takes NULL. */
+int granted_file_take_writer(struct granted_file *g);
 
 /* Without any lock. Takes NULL; returns NULL. */
 struct granted_file *granted_file_unref(struct granted_file *g);

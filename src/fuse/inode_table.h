@@ -66,7 +66,8 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
-	struct granted_file *granted; /* NULL, or what the daemon reads the file by; to change it also the lock of
+	uint64_t written_here, synced_here; /* writes by the daemon to the backing file; those of them that are stable */
+	struct granted_file *granted; /* NULL, or what the daemon reads and writes the file by; to change it also the lock of
 					its list */
 	struct attr_memory attrs;
 	struct known known;

@@ -114,10 +114,35 @@ static void mode_changed(struct fs *fs, struct inode *i)
 		backing_ids_busy(fs->ids, i);
 }
 
+/* Whether writes of this open may be sent to the backing file, when there is a descriptor for that. */
+static bool may_write_here(const struct open_request *o)
+{
+	return o->wish.write && o->wish.generation != 0 && o->r.fs->uring && probe_is_trusted(o->r.fs->probe);
+}
+
+/* With the inode's lock: whether there is one. */
+static bool writes_by_descriptor(const struct open_request *o)
+{
+	return may_write_here(o) && granted_file_writes(o->r.inode->granted, o->wish.generation);
+}
+
 /* With the inode's lock: whether the daemon has what it needs to read the file locally. */
 static bool reads_by_descriptor(const struct open_request *o)
 {
 	return o->wish.read && granted_file_serves(o->r.inode->granted, fs_generation(o->r.fs));
+}
+
+/* With the inode's lock: whether it has all that it may have to serve this open by. */
+static bool has_descriptor(const struct open_request *o)
+{
+	return may_write_here(o) ? writes_by_descriptor(o) : reads_by_descriptor(o);
+}
+
+/* With the inode's lock: who had the file open for writing has not any more. The descriptor to close, or -1. */
+static int writer_gone(struct inode *i)
+{
+	known_writer(i, -1);
+	return i->known.writers == 0 ? granted_file_take_writer(i->granted) : -1;
 }
 
 static void free_file(struct opened *o)
@@ -130,7 +155,7 @@ static void finish_open(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
-	int path, useless, sent = 0;
+	int path, useless, sent = 0, unused_fd = -1;
 	bool shared, by_descriptor;
 
 	o->file->inode = inode_ref(i);
@@ -155,7 +180,10 @@ static void finish_open(struct open_request *o)
 					o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
 			useless = open_mode_count(&i->mode, &o->wish, (enum open_path)path);
 			set_path(o, (enum open_path)path);
-			by_descriptor = path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o);
+			if (path != OPEN_PATH_PASSTHROUGH && writes_by_descriptor(o))
+				o->file->here = o->wish.generation;
+			o->file->root = o->wish.root;
+			by_descriptor = o->file->here != 0 || (path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o));
 			shared = shared && !by_descriptor && !o->wish.by_daemon;
 			fs->counters.opens[path]++; /* before the opener can look */
 			fs->counters.opens_uring += by_descriptor;
@@ -171,12 +199,13 @@ static void finish_open(struct open_request *o)
 				fs->counters.opens_shared -= shared;
 				(void)open_mode_uncount(&i->mode, (enum open_path)path);
 				if (o->file->write)
-					known_writer(i, -1);
+					unused_fd = writer_gone(i);
 				fs->open_files--;
 			}
 			mode_changed(fs, i);
 		}
 	}
+	(void)close_fd(unused_fd);
 	backing_ids_close(fs->ids, useless);
 	if (path >= 0 && sent == 0) {
 		o->file = NULL; /* RELEASE frees it */
@@ -264,10 +293,11 @@ static void open_remote(struct open_request *o)
 	request_send(&o->r, NFS_ACCESS, access_done);
 }
 
-static void take_descriptor(struct open_request *o, int32_t number, int *fd)
+static void take_descriptor(struct open_request *o, const struct broker_open_reply *reply, int *fd)
 {
 	struct inode *i = o->r.inode;
-	struct granted_file *g = granted_file_new(o->r.fs->ids, steal_fd(fd), number, o->wish.generation), *old;
+	struct granted_file *old, *g = granted_file_new(o->r.fs->ids, steal_fd(fd), reply->writable != 0,
+		reply->backing_id, o->wish.generation);
 
 	if (g)
 		g->instead = o->wanted_id;
@@ -329,9 +359,9 @@ static void granted(struct broker_call *call, int error, const void *body)
 	if (reply->backing_id < 0 && *call->fd < 0) /* the kernel had no room for it */
 		backing_ids_close(fs->ids, reply->backing_id);
 	else if (reply->backing_id < 0)
-		take_descriptor(o, reply->backing_id, call->fd);
+		take_descriptor(o, reply, call->fd);
 	o->wish.granted_id = MAX(reply->backing_id, 0);
-	o->wish.granted_writable = reply->writable;
+	o->wish.granted_writable = reply->backing_id > 0 && reply->writable;
 	o->wish.root = reply->root;
 	finish_open(o);
 }
@@ -354,16 +384,16 @@ static uint32_t wanted(const struct open_request *o)
 {
 	const struct fs *fs = o->r.fs;
 	const struct inode *i = o->r.inode;
-	bool has_descriptor = reads_by_descriptor(o);
-	bool passes = fs->passthrough && !(has_descriptor && i->granted->instead) && !o->wish.by_daemon &&
+	bool served = has_descriptor(o);
+	bool passes = fs->passthrough && !(served && i->granted->instead) && !o->wish.by_daemon &&
 		      !open_mode_cached(&i->mode);
 	uint32_t flags = 0;
 
 	if (passes && wants_id(o))
 		flags |= BROKER_OPEN_WANT_ID;
-	if (fs->uring && o->wish.read && !has_descriptor && (flags != 0 || !passes) &&
+	if (fs->uring && (o->wish.read || may_write_here(o)) && !served && (flags != 0 || !passes) &&
 		backing_ids_may_have_descriptor(fs->ids))
-		flags |= BROKER_OPEN_WANT_FD;
+		flags |= BROKER_OPEN_WANT_FD | (may_write_here(o) ? BROKER_OPEN_WANT_WRITE : 0);
 	return flags;
 }
 
@@ -395,7 +425,7 @@ static bool open_hot(struct open_request *o)
 		LOCKED(&i->lock);
 		o->wish.root = known.root;
 		if (open_mode_choose(&i->mode, &o->wish) != OPEN_PATH_PASSTHROUGH &&
-			(wanted(o) != 0 || !reads_by_descriptor(o)))
+			(wanted(o) != 0 || !has_descriptor(o)))
 			return false;
 	}
 	fs->counters.opens_hot++;
@@ -630,7 +660,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct fs *fs = fuse_req_userdata(req);
 	struct file *f = file_of(fi);
 	struct inode *i = f->inode;
-	int close_id = 0;
+	int close_id = 0, writer_fd = -1;
 	bool last;
 
 	locks_released(fs->locks, &i->fh, fi->fh);
@@ -643,10 +673,11 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 			close_id = open_mode_take_id(&i->mode);
 		mode_changed(fs, i);
 		if (f->write)
-			known_writer(i, -1);
+			writer_fd = writer_gone(i);
 		last = open_mode_total(&i->mode) == 0;
 	}
 	fs->open_files--;
+	(void)close_fd(writer_fd);
 	backing_ids_close(fs->ids, close_id);
 	backing_ids_trim(fs->ids);
 	if (f->write) {

@@ -20,7 +20,7 @@ struct read_request {
 	bool in_payload; /* buf is the room of the request's ring entry: nothing to copy or free */
 	struct granted_file *granted;
 	size_t lead; /* bytes before what was asked for, as O_DIRECT wants whole blocks */
-	struct uring_read local;
+	struct uring_io local;
 };
 
 static void end_read(struct read_request *q)
@@ -101,7 +101,7 @@ static void go_remote(struct read_request *q)
 	send_read(q);
 }
 
-static void local_read_done(struct uring_read *local, ssize_t result)
+static void local_read_done(struct uring_io *local, ssize_t result)
 {
 	struct read_request *q = CONTAINER_OF(local, struct read_request, local);
 	struct granted_file *granted = q->granted;
@@ -138,7 +138,7 @@ static void start_read(struct read_request *q)
 		return;
 	}
 	q->granted = g;
-	q->local = (struct uring_read){.fd = g->fd,
+	q->local = (struct uring_io){.fd = g->fd,
 		.no_cache = g->no_cache || align > 1,
 		.align = (unsigned)align,
 		.buf = (uint8_t *)q->buf,

@@ -358,7 +358,8 @@ static int mount_fuse(struct session *s, char *sentence, size_t size)
 /*
  * Before the first thread, since capabilities are a thread's. Root keeps SYS_ADMIN to mount, and to
  * unmount when a signal ends the daemon, DAC_READ_SEARCH to reach the mount point, NET_BIND_SERVICE
- * to come from a reserved port. The NFS server decides about files, so nothing else is needed.
+ * to come from a reserved port. The NFS server decides about files, so nothing else is needed, but for the threads
+ * that write to local files: these become nobody by SETUID, which the others may not use (io/uring.h).
  */
 static void drop_privileges(void)
 {
@@ -369,8 +370,8 @@ static void drop_privileges(void)
 	capng_get_caps_process();
 	for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (cap != CAP_SYS_ADMIN && cap != CAP_DAC_READ_SEARCH && cap != CAP_NET_BIND_SERVICE)
-			(void)capng_update(
-				CAPNG_DROP, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE, cap);
+			(void)capng_update(CAPNG_DROP, cap == CAP_SETUID ? CAPNG_EFFECTIVE | CAPNG_INHERITABLE
+				: CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE, cap);
 	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
 		log_warning("capabilities that are not needed could not be dropped");
 }

@@ -159,8 +159,9 @@ static char *status_text(struct fs *fs, bool over_io_uring)
 			"connections", connections_json(&stats), /* */
 			"calls", calls_json(&stats)));
 	(void)json_object_set_new(root, "sidecar",
-		json_pack("{s:o, s:i, s:o, s:o}", "registry", text_json(fs->options->registry), /* */
-			"pid", (int)probe.sidecar_pid, "peer", text_json(probe.peer), /* */
+		json_pack("{s:o, s:i, s:b, s:o, s:o}", "registry", text_json(fs->options->registry), /* */
+			"pid", (int)probe.sidecar_pid, "trusts", fs->probe && probe_is_trusted(fs->probe), /* */
+			"peer", text_json(probe.peer), /* */
 			"export", text_json(probe.export_path)));
 	(void)json_object_set_new(root, "probe",
 		json_pack("{s:I, s:I}", "last", (json_int_t)probe.last_probe, /* */

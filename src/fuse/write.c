@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Data that is written through the daemon, and made stable: WRITE, FLUSH, FSYNC. A file on the passthrough
- * path reaches here only for the latter.
+ * path reaches here only for the latter. Where the sidecar sent a descriptor for that (granted_file.h), data goes to
+ * the backing file, and to the server when that fails: it says what is wrong.
  */
 #include "fuse/request.h"
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fuse/file.h"
+#include "fuse/granted_file.h"
+#include "log.h"
 
 /*
- * One FUSE WRITE that is answered when the server has. The RPC and its data are a data_write of their own, which the write log keeps
- * until the data is stable, when the server said UNSTABLE.
+ * One FUSE WRITE that is answered when it is done. The RPC and its data are a data_write of their own, which the write
+ * log keeps until the data is stable, when the server said UNSTABLE.
  */
 struct write_request {
 	struct request r;
+	struct uring_io here;
+	struct granted_file *granted; /* what it is written by here */
+	char *copy;                   /* of the data, unless the ring that brought it keeps it */
 	struct stable_wait wait;
 	struct behind_writer writer;
 	struct list append_node;
@@ -26,6 +33,7 @@ struct write_request {
 	bool unstable; /* some of it */
 	bool mixed;    /* parts were answered with different verifiers */
 	bool appends;
+	bool to_disk; /* before it is answered */
 };
 
 static struct write_request *from_write(struct nfs_call *call)
@@ -247,7 +255,7 @@ static void write_taken(struct behind_writer *w, int error)
 }
 
 /* Through to the server before the writer is answered. */
-static void write_through(struct write_request *q, const char *buf, const struct fuse_file_info *fi)
+static void write_through(struct write_request *q, const void *buf)
 {
 	struct inode *i = q->r.inode;
 	bool beside_local;
@@ -264,19 +272,91 @@ static void write_through(struct write_request *q, const char *buf, const struct
 	{
 		LOCKED(&i->lock);
 		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		beside_local = open_mode_written_locally(&i->mode);
+		beside_local = open_mode_written_locally(&i->mode) ||
+			       granted_file_writes(i->granted, fs_generation(q->r.fs));
 		write_log_started(&i->writes);
 	}
 	/* Beside local writes nothing may be kept for resending: it could overwrite newer data. */
-	/* And the kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
-	q->w->call.args.io.stable = beside_local || (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(q->r.fs)
-					    ? NFS_FILE_SYNC
-					    : NFS_UNSTABLE;
-	/* A page of a mapping has its place in the file, whatever the open's flags. */
-	q->appends = (fi->flags & O_APPEND) && file_of(fi)->path != OPEN_PATH_CACHED && !fi->writepage;
+	q->w->call.args.io.stable = beside_local || q->to_disk ? NFS_FILE_SYNC : NFS_UNSTABLE;
 	q->wait.behind.done = write_settled;
 	q->wait.behind.patience = request_patience(&q->r);
 	write_behind_settle(i, &q->wait.behind);
+}
+
+static void written_here(struct uring_io *io, ssize_t result)
+{
+	struct write_request *q = CONTAINER_OF(io, struct write_request, here);
+	struct granted_file *granted = q->granted;
+	struct inode *i = q->r.inode;
+	char *copy = q->copy;
+
+	if (io->have > 0 && (!q->to_disk || io->have < q->size)) {
+		LOCKED(&i->lock);
+		i->written_here++;
+	}
+	/* What was appended in part is not appended again. */
+	if (io->have == q->size || (q->appends && io->have > 0)) {
+		q->r.fs->counters.bytes_written += io->have;
+		q->size = io->have;
+		q->appends = false; /* it had no turn */
+		end_write(q, 0);
+	} else {
+		log_debug("a write here: %s", strerror(result < 0 ? (int)-result : EIO));
+		write_through(q, io->buf);
+	}
+	free(copy);
+	(void)granted_file_unref(granted);
+}
+
+/* Whether the ring that brought the request keeps its data until the answer. */
+static bool is_kept(fuse_req_t req, const char *buf, size_t size)
+{
+	char *payload;
+	size_t room;
+
+	return fuse_req_get_payload(req, &payload, &room, NULL) == 0 && buf >= payload && buf + size <= payload + room;
+}
+
+/* Which bits a write clears depends on who writes, in his groups, too: that is the server's to decide. */
+static bool has_set_id(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) < 0 || (st.st_mode & (S_ISUID | S_ISGID)) != 0;
+}
+
+/* Whether the data stays until the answer. */
+static bool keep(struct write_request *q, const char **buf)
+{
+	if (is_kept(q->r.req, *buf, q->size))
+		return true;
+	q->copy = malloc(q->size);
+	if (q->copy)
+		*buf = memcpy(q->copy, *buf, q->size);
+	return q->copy;
+}
+
+/* To the backing file; false when it cannot be. */
+static bool write_here(struct write_request *q, const char *buf, const struct file *f)
+{
+	int fd;
+
+	q->granted = granted_file_to_write(q->r.fs, q->r.inode, f->here, &fd);
+	if (!q->granted)
+		return false;
+	if (has_set_id(fd) || !keep(q, &buf)) {
+		q->granted = granted_file_unref(q->granted);
+		return false;
+	}
+	q->here = (struct uring_io){.fd = fd,
+		.buf = (uint8_t *)(uintptr_t)buf,
+		.size = q->size,
+		.offset = q->offset,
+		.how = (q->appends ? RWF_APPEND : 0) | (q->to_disk ? RWF_SYNC : 0),
+		.as_root = f->root,
+		.done = written_here};
+	uring_write(q->r.fs->uring, &q->here);
+	return true;
 }
 
 /* Whether the writer may be answered before the server has: close and fsync tell of errors. */
@@ -284,8 +364,7 @@ static bool may_be_behind(struct write_request *q, const struct fuse_file_info *
 {
 	const struct file *f = file_of(fi);
 
-	return f->path == OPEN_PATH_CACHED && !fi->writepage && !(fi->flags & (O_SYNC | O_DSYNC)) &&
-	       !fs_is_sync(q->r.fs) && q->r.fs->options->write != WRITE_WAIT &&
+	return f->path == OPEN_PATH_CACHED && !fi->writepage && !q->to_disk && q->r.fs->options->write != WRITE_WAIT &&
 	       f->errors_seen == write_log_errors(&q->r.inode->writes);
 }
 
@@ -311,6 +390,12 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	q->offset = (uint64_t)offset;
 	q->size = size;
 	q->r.unannounced = true;
+	/* A page of a mapping has its place in the file, whatever the open's flags. */
+	q->appends = (fi->flags & O_APPEND) && file_of(fi)->path != OPEN_PATH_CACHED && !fi->writepage;
+	/* The kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
+	q->to_disk = (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(fs);
+	if (write_here(q, buf, file_of(fi)))
+		return;
 	q->writer.done = write_taken;
 	q->writer.patience = request_patience(&q->r);
 	if (may_be_behind(q, fi))
@@ -318,17 +403,31 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	if (r == 0)
 		end_write(q, 0);
 	else if (r < 0)
-		write_through(q, buf, fi);
+		write_through(q, buf);
 }
 
 /* FLUSH and FSYNC: everything written through this mount becomes stable, by whatever path. */
 struct sync_request {
 	struct request r;
 	struct broker_call broker;
+	struct uring_io here;
+	struct granted_file *granted;
 	struct stable_wait wait;
 	struct file *file;
+	uint64_t written_here; /* the inode's, before */
 	bool closes; /* FLUSH */
 };
+
+static void end_sync(struct sync_request *s, int error)
+{
+	struct inode *i = s->r.inode;
+
+	if (error == 0) {
+		LOCKED(&i->lock);
+		i->synced_here = MAX(i->synced_here, s->written_here);
+	}
+	request_end_error(&s->r, error);
+}
 
 static void sync_rpc_done(struct nfs_call *call)
 {
@@ -337,7 +436,7 @@ static void sync_rpc_done(struct nfs_call *call)
 	/* A reader has written nothing; what others wrote their own fsync or close makes stable. */
 	if (call->error == -EACCES && !s->file->write)
 		call->error = 0;
-	request_end_error(&s->r, call->error);
+	end_sync(s, call->error);
 }
 
 /* What the kernel wrote to the backing file: NFS COMMIT of the whole file does it as well. */
@@ -357,7 +456,34 @@ static void broker_committed(struct broker_call *call, int error, const void *bo
 	if (error < 0 || status->error == -ENOENT || status->error == -EAGAIN)
 		sync_by_rpc(s);
 	else
-		request_end_error(&s->r, status->error);
+		end_sync(s, status->error);
+}
+
+/* What could not be written every open file is to learn, once. */
+static void synced_here(struct uring_io *io, ssize_t result)
+{
+	struct sync_request *s = CONTAINER_OF(io, struct sync_request, here);
+	struct granted_file *granted = s->granted;
+	int error = (int)result;
+
+	if (error < 0) {
+		write_log_fail(&s->r.inode->writes, error);
+		error = write_log_check(&s->r.inode->writes, &s->file->errors_seen);
+	}
+	end_sync(s, error);
+	(void)granted_file_unref(granted);
+}
+
+/* What the daemon wrote to the backing file. */
+static void sync_here(struct sync_request *s)
+{
+	s->granted = granted_file_of(s->r.fs, s->r.inode);
+	if (!s->granted) {
+		sync_by_rpc(s);
+		return;
+	}
+	s->here = (struct uring_io){.fd = s->granted->fd, .done = synced_here};
+	uring_sync(s->r.fs->uring, &s->here);
 }
 
 static void sync_log_done(struct stable_wait *wait, int error)
@@ -365,7 +491,7 @@ static void sync_log_done(struct stable_wait *wait, int error)
 	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
 	struct inode *i = s->r.inode;
 	struct broker_commit body = {0};
-	bool map_written;
+	bool map_written, dirty_here, waits;
 	/* Whoever was killed has not learned of it. */
 	int lost = error == -EINTR ? 0 : write_log_check(&i->writes, &s->file->errors_seen);
 
@@ -380,6 +506,8 @@ static void sync_log_done(struct stable_wait *wait, int error)
 		if (open_mode_registered(&i->mode) > 0)
 			body.backing_id = i->mode.backing_id;
 		map_written = i->mode.map_written;
+		s->written_here = i->written_here;
+		dirty_here = i->written_here != i->synced_here;
 	}
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
 	if (map_written)
@@ -388,8 +516,13 @@ static void sync_log_done(struct stable_wait *wait, int error)
 		sync_by_rpc(s);
 		return;
 	}
-	if (body.backing_id == 0 || (s->closes && s->r.fs->options->commit == COMMIT_FSYNC)) {
+	waits = !s->closes || s->r.fs->options->commit != COMMIT_FSYNC;
+	if (!waits || (body.backing_id == 0 && !dirty_here)) {
 		request_end_error(&s->r, 0);
+		return;
+	}
+	if (body.backing_id == 0) {
+		sync_here(s);
 		return;
 	}
 	s->broker.done = broker_committed;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "fuse/fs.h"
+#include "fuse/granted_file.h"
 
 #define MAX_FLYING 16 /* requests of one file on their way */
 
@@ -327,8 +327,8 @@ int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred
 	{
 		LOCKED(&i->lock);
 		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		if (open_mode_seen_locally(&i->mode) || overlaps(&b->sent, offset, offset + size) ||
-			overlaps(&b->full, offset, offset + size))
+		if (open_mode_seen_locally(&i->mode) || granted_file_writes(i->granted, fs_generation(fs)) ||
+			overlaps(&b->sent, offset, offset + size) || overlaps(&b->full, offset, offset + size))
 			return -EBUSY;
 		g = room_for(b, cred, offset, size);
 		if (!g) {

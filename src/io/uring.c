@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "io/uring.h"
 
+#include <cap-ng.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
+#include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 
@@ -12,12 +15,13 @@
 
 #include "log.h"
 
-#define ENTRIES   128 /* of a ring: more reads than that wait in its list */
+#define ENTRIES   128 /* of a ring: more than that wait in its list */
 #define MAX_RINGS 16
+#define NOBODY    65534
 
 struct ring {
 	pthread_mutex_t lock;
-	struct list waiting; /* struct uring_read.node */
+	struct list waiting; /* struct uring_io.node */
 	bool started, stopping;
 	pthread_t thread;
 	int wake_fd;         /* eventfd: something waits, or the end has come */
@@ -26,6 +30,7 @@ struct ring {
 	struct io_uring uring;
 	unsigned in_flight;
 	uint64_t wakes;      /* what was read of wake_fd */
+	int root;            /* the credential of io_uring_register_personality(3), or a negative errno: no writes */
 };
 
 struct uring {
@@ -69,16 +74,16 @@ int uring_new(struct uring **ret)
 /* ---- a ring's thread ---- */
 
 /* FUSE takes a short answer for the end of the file, so one is believed only when nothing follows. */
-static bool is_complete(struct uring_read *r, ssize_t n)
+static bool is_complete(struct uring_io *io, ssize_t n)
 {
 	if (n > 0)
-		r->have += (size_t)n;
-	return n <= 0 || r->have == r->size || r->have % r->align != 0;
+		io->have += (size_t)n;
+	return n <= 0 || io->have == io->size || (io->op == URING_READ && io->have % io->align != 0);
 }
 
-static void finish(struct uring_read *r, ssize_t n)
+static void finish(struct uring_io *io, ssize_t n)
 {
-	r->done(r, n < 0 ? n : (ssize_t)r->have);
+	io->done(io, n < 0 ? n : (ssize_t)io->have);
 }
 
 static struct io_uring_sqe *next_sqe(struct ring *g)
@@ -91,12 +96,25 @@ static struct io_uring_sqe *next_sqe(struct ring *g)
 	return sqe;
 }
 
-static void submit_read(struct ring *g, struct uring_read *r)
+static void submit(struct ring *g, struct uring_io *io)
 {
 	struct io_uring_sqe *sqe = next_sqe(g);
+	unsigned rest = (unsigned)(io->size - io->have);
 
-	io_uring_prep_read(sqe, r->fd, r->buf + r->have, (unsigned)(r->size - r->have), r->offset + r->have);
-	io_uring_sqe_set_data(sqe, r);
+	switch (io->op) {
+	case URING_READ:
+		io_uring_prep_read(sqe, io->fd, io->buf + io->have, rest, io->offset + io->have);
+		break;
+	case URING_WRITE:
+		io_uring_prep_write(sqe, g->root >= 0 ? io->fd : -1, io->buf + io->have, rest, io->offset + io->have);
+		sqe->rw_flags = io->how;
+		sqe->personality = io->as_root && g->root >= 0 ? (uint16_t)g->root : 0;
+		break;
+	case URING_SYNC:
+		io_uring_prep_fsync(sqe, io->fd, 0);
+		break;
+	}
+	io_uring_sqe_set_data(sqe, io);
 }
 
 static void submit_wake(struct ring *g)
@@ -115,7 +133,7 @@ static bool submit_waiting(struct ring *g)
 		struct list *first = g->waiting.next;
 
 		list_remove(first);
-		submit_read(g, CONTAINER_OF(first, struct uring_read, node));
+		submit(g, CONTAINER_OF(first, struct uring_io, node));
 	}
 	return g->stopping && list_empty(&g->waiting);
 }
@@ -133,21 +151,40 @@ static void reap(struct ring *g)
 		if (data == g)
 			submit_wake(g);
 		else if (n == -EINTR || n == -EAGAIN || !is_complete(data, n))
-			submit_read(g, data);
+			submit(g, data);
 		else
 			finish(data, n);
 	}
+}
+
+/* Of this thread alone, and of those that the kernel works with for it. Returns what to write as root with. */
+static int become_nobody(struct io_uring *uring)
+{
+	int root;
+
+	capng_clear(CAPNG_SELECT_CAPS);
+	(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_SETUID);
+	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
+		return -EPERM;
+	root = io_uring_register_personality(uring);
+	(void)setfsuid(NOBODY);
+	capng_clear(CAPNG_SELECT_CAPS);
+	return setfsuid((uid_t)-1) == NOBODY && capng_apply(CAPNG_SELECT_CAPS) == 0 ? root : -EPERM;
 }
 
 static void *run(void *arg)
 {
 	struct ring *g = arg;
 	int r = io_uring_enable_rings(&g->uring);
+	sigset_t all;
 	bool last;
 
 	if (r < 0)
 		abort(); /* a ring that nobody else has, and that was not enabled yet */
 	(void)prctl(PR_SET_NAME, "io_uring", 0, 0, 0);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, NULL); /* SIGXFSZ: the limit is the daemon's, not the writer's */
+	g->root = become_nobody(&g->uring);
 	submit_wake(g);
 	/* At the end only the read of wake_fd is left, which exit cancels. */
 	while (last = submit_waiting(g), !last || g->in_flight > 1) {
@@ -186,7 +223,7 @@ static void wake(struct ring *g)
 	(void)!write(g->wake_fd, &one, sizeof(one));
 }
 
-static int enqueue(struct ring *g, struct uring_read *r)
+static int enqueue(struct ring *g, struct uring_io *io)
 {
 	bool first;
 
@@ -201,34 +238,56 @@ static int enqueue(struct ring *g, struct uring_read *r)
 				return error;
 		}
 		first = list_empty(&g->waiting);
-		list_append(&g->waiting, &r->node);
+		list_append(&g->waiting, &io->node);
 	}
 	if (first)
 		wake(g);
 	return 0;
 }
 
-void uring_read(struct uring *u, struct uring_read *r)
+static void start(struct uring *u, struct uring_io *io)
 {
-	int error;
+	int error = enqueue(&u->rings[(unsigned)MAX(0, sched_getcpu()) % u->nrings], io);
 
-	list_init(&r->node);
-	r->have = 0;
-	while (!r->no_cache) {
-		struct iovec iov = {.iov_base = r->buf + r->have, .iov_len = r->size - r->have};
-		ssize_t n = preadv2(r->fd, &iov, 1, (off_t)(r->offset + r->have), RWF_NOWAIT);
+	if (error < 0)
+		finish(io, error);
+}
 
-		if (n >= 0 && is_complete(r, n)) {
-			finish(r, n);
+static void init(struct uring_io *io, enum uring_op op)
+{
+	list_init(&io->node);
+	io->op = op;
+	io->have = 0;
+}
+
+void uring_read(struct uring *u, struct uring_io *io)
+{
+	init(io, URING_READ);
+	while (!io->no_cache) {
+		struct iovec iov = {.iov_base = io->buf + io->have, .iov_len = io->size - io->have};
+		ssize_t n = preadv2(io->fd, &iov, 1, (off_t)(io->offset + io->have), RWF_NOWAIT);
+
+		if (n >= 0 && is_complete(io, n)) {
+			finish(io, n);
 			return;
 		}
-		r->no_cache = n < 0 && errno == EOPNOTSUPP;
+		io->no_cache = n < 0 && errno == EOPNOTSUPP;
 		if (n < 0)
 			break;
 	}
-	error = enqueue(&u->rings[(unsigned)MAX(0, sched_getcpu()) % u->nrings], r);
-	if (error < 0)
-		finish(r, error);
+	start(u, io);
+}
+
+void uring_write(struct uring *u, struct uring_io *io)
+{
+	init(io, URING_WRITE);
+	start(u, io);
+}
+
+void uring_sync(struct uring *u, struct uring_io *io)
+{
+	init(io, URING_SYNC);
+	start(u, io);
 }
 
 struct uring *uring_free(struct uring *u)

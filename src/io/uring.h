@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Reads of local files that nobody waits for: what the page cache has comes at once, the rest from
- * io_uring.
+ * Reads, writes and fsyncs of local files that nobody waits for: what the page cache has is read at once, the rest is
+ * done by io_uring.
  *
  * uring_read() first tries preadv2(2) with RWF_NOWAIT on the caller's thread, which is what io_uring would
  * do at the submission, without two switches of threads. What that leaves goes to one of the rings, as many
- * as there are CPUs. Each has a thread of its own, started by its first read: it alone submits, as many at
+ * as there are CPUs. Each has a thread of its own, started by its first request: it alone submits, as many at
  * once as have come, and reaps, so that the kernel need not guard the ring (IORING_SETUP_SINGLE_ISSUER,
  * IORING_SETUP_DEFER_TASKRUN).
  *
- * A ring's lock guards the list of what is to be submitted. The caller owns a struct uring_read and its
- * buffer until done has run, exactly once: on a ring's thread, or on the caller's before uring_read()
+ * Some writers may what others may not: take blocks that are reserved, exceed a quota, leave set-id bits. So a ring's
+ * thread is nobody, without a capability, and for who is the server's root it has a second credential: root, without a
+ * capability either. These are what the sidecar registers backing ids with (sidecar/thread_cred.h). A daemon that
+ * cannot become so, for which it takes CAP_SETUID, does not write.
+ *
+ * A ring's lock guards the list of what is to be submitted. The caller owns a struct uring_io and its
+ * buffer until done has run, exactly once: on a ring's thread, or on the caller's before the function
  * returns.
  */
 #pragma once
@@ -20,17 +25,26 @@
 
 #include "util.h"
 
-struct uring_read {
+enum uring_op {
+	URING_READ,
+	URING_WRITE,
+	URING_SYNC,
+};
+
+struct uring_io {
 	struct list node; /* the ring's */
+	enum uring_op op; /* which function it was given to */
 	int fd;           /* of a regular file; stays open until done */
 	bool no_cache;    /* in, out: the file has no RWF_NOWAIT, do not try it */
 	unsigned align;   /* bytes, with O_DIRECT: whoever comes to the end of the file cannot go on when that grows; else 1 */
 	uint8_t *buf;
 	size_t size;      /* bytes; at most INT32_MAX */
 	uint64_t offset;
-	size_t have;      /* so far; the ring's */
-	/* result: bytes, fewer than size at the end of the file only; or a negative errno. */
-	void (*done)(struct uring_read *r, ssize_t result);
+	int how;          /* of a write: RWF_APPEND, RWF_SYNC of pwritev2(2) */
+	bool as_root;     /* of a write */
+	size_t have;      /* bytes so far, also when the result is an error */
+	/* result: bytes, fewer than size at the end of the file that is read only; or a negative errno. */
+	void (*done)(struct uring_io *io, ssize_t result);
 };
 
 struct uring;
@@ -38,8 +52,14 @@ struct uring;
 /* -ENOSYS or -EPERM where there is no io_uring, or it is not allowed: sysctl, seccomp. */
 int uring_new(struct uring **ret);
 
-/* Waits for every read. Takes NULL; returns NULL. */
+/* Waits for everything. Takes NULL; returns NULL. */
 struct uring *uring_free(struct uring *u);
 
-/* Never waits. */
-void uring_read(struct uring *u, struct uring_read *r);
+/* None of them waits. */
+void uring_read(struct uring *u, struct uring_io *io);
+
+/* -EBADF when this daemon does not write. */
+void uring_write(struct uring *u, struct uring_io *io);
+
+/* fsync(2). */
+void uring_sync(struct uring *u, struct uring_io *io);

@@ -5,7 +5,10 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "io/uring.h"
 
@@ -15,15 +18,15 @@
 static uint8_t content[SIZE];
 
 struct waiter {
-	struct uring_read read;
+	struct uring_io io;
 	ssize_t result;
 	unsigned calls;
 	sem_t *done;
 };
 
-static void note(struct uring_read *r, ssize_t result)
+static void note(struct uring_io *io, ssize_t result)
 {
-	struct waiter *w = CONTAINER_OF(r, struct waiter, read);
+	struct waiter *w = CONTAINER_OF(io, struct waiter, io);
 
 	w->result = result;
 	w->calls++;
@@ -73,9 +76,9 @@ static void forget_pages(int fd)
 static void start(struct fixture *f, struct waiter *w, int fd, uint64_t offset, size_t size)
 {
 	*w = (struct waiter){.done = &f->done,
-		.read = {.fd = fd, .offset = offset, .size = size, .align = 1, .buf = malloc(size), .done = note}};
-	assert_non_null(w->read.buf);
-	uring_read(f->uring, &w->read);
+		.io = {.fd = fd, .offset = offset, .size = size, .align = 1, .buf = malloc(size), .done = note}};
+	assert_non_null(w->io.buf);
+	uring_read(f->uring, &w->io);
 }
 
 static void finish(struct waiter *w, ssize_t expected)
@@ -83,8 +86,8 @@ static void finish(struct waiter *w, ssize_t expected)
 	assert_int_equal(w->result, expected);
 	assert_int_equal(w->calls, 1);
 	if (expected > 0)
-		assert_memory_equal(w->read.buf, content + w->read.offset, (size_t)expected);
-	free(w->read.buf);
+		assert_memory_equal(w->io.buf, content + w->io.offset, (size_t)expected);
+	free(w->io.buf);
 }
 
 static void read_one(struct fixture *f, int fd, uint64_t offset, size_t size, ssize_t expected)
@@ -133,11 +136,11 @@ static void direct_reads_end_with_the_file(void **state)
 	assert_int_equal(fcntl(f->fd, F_SETFL, O_DIRECT), 0);
 	for (size_t from = 0; from < SIZE + align; from += 25 * align) {
 		struct waiter w = {.done = &f->done,
-			.read = {.fd = f->fd, .offset = from, .size = 100 * align, .no_cache = true,
+			.io = {.fd = f->fd, .offset = from, .size = 100 * align, .no_cache = true,
 				.align = align, .buf = aligned_alloc(align, 100 * align), .done = note}};
 
-		assert_non_null(w.read.buf);
-		uring_read(f->uring, &w.read);
+		assert_non_null(w.io.buf);
+		uring_read(f->uring, &w.io);
 		assert_int_equal(sem_wait(&f->done), 0);
 		finish(&w, MIN((ssize_t)(100 * align), MAX((ssize_t)SIZE - (ssize_t)from, 0)));
 	}
@@ -175,12 +178,12 @@ static void direct_reads_end_where_the_file_did(void **state)
 	for (int n = 0; n < 5000 && w.result >= 0; n++) {
 		uint64_t end = (uint64_t)lseek(f->fd, 0, SEEK_END);
 
-		w.read = (struct uring_read){.fd = f->fd, .offset = end / align * align, .size = 16 * align,
+		w.io = (struct uring_io){.fd = f->fd, .offset = end / align * align, .size = 16 * align,
 			.no_cache = true, .align = align, .buf = aligned_alloc(align, 16 * align), .done = note};
-		assert_non_null(w.read.buf);
-		uring_read(f->uring, &w.read);
+		assert_non_null(w.io.buf);
+		uring_read(f->uring, &w.io);
 		assert_int_equal(sem_wait(&f->done), 0);
-		free(w.read.buf);
+		free(w.io.buf);
 	}
 	appender.enough = true;
 	assert_int_equal(pthread_join(thread, NULL), 0);
@@ -212,6 +215,84 @@ static void errors_are_told(void **state)
 	read_one(f, directory, 0, 10, -EISDIR);
 }
 
+static ssize_t write_one(struct fixture *f, int fd, struct uring_io io)
+{
+	struct waiter w = {.done = &f->done, .io = io};
+
+	w.io.fd = fd;
+	w.io.done = note;
+	uring_write(f->uring, &w.io);
+	assert_int_equal(sem_wait(&f->done), 0);
+	assert_int_equal(w.calls, 1);
+	return w.result;
+}
+
+static void what_is_written_is_there(void **state)
+{
+	struct fixture *f = *state;
+	struct waiter *w = calloc(MANY, sizeof(*w)), last = {.done = &f->done, .io = {.fd = f->fd, .done = note}};
+	uint8_t *bytes = malloc(SIZE);
+	struct stat st;
+
+	assert_non_null(w);
+	assert_non_null(bytes);
+	for (size_t i = 0; i < SIZE; i++)
+		bytes[i] = (uint8_t)(content[i] ^ 0x5a);
+	for (unsigned n = 0; n < MANY; n++) {
+		w[n] = (struct waiter){.done = &f->done,
+			.io = {.fd = f->fd, .offset = n * 500U, .buf = bytes + n * 500U, .size = n + 1 < MANY ? 500 : SIZE - n * 500U,
+				.how = n % 3 == 0 ? RWF_SYNC : 0, .as_root = n % 2 == 0, .done = note}};
+		uring_write(f->uring, &w[n].io);
+	}
+	for (unsigned n = 0; n < MANY; n++)
+		assert_int_equal(sem_wait(&f->done), 0);
+	for (unsigned n = 0; n < MANY; n++) {
+		assert_int_equal(w[n].calls, 1);
+		assert_int_equal(w[n].result, w[n].io.size);
+	}
+	assert_int_equal(write_one(f, f->fd, (struct uring_io){.buf = bytes, .size = 1000, .how = RWF_APPEND}), 1000);
+	uring_sync(f->uring, &last.io);
+	assert_int_equal(sem_wait(&f->done), 0);
+	assert_int_equal(last.result, 0);
+	assert_int_equal(fstat(f->fd, &st), 0);
+	assert_int_equal(st.st_size, SIZE + 1000);
+	memcpy(content, bytes, SIZE);
+	read_one(f, f->fd, 0, SIZE, SIZE);
+	free(bytes);
+	free(w);
+}
+
+/* And so are those of root: he has no CAP_FSETID there. */
+static void writes_clear_set_id_bits(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t byte = 0;
+	struct stat st;
+
+	if (geteuid() != 0)
+		skip();
+	for (int as_root = 0; as_root < 2; as_root++) {
+		assert_int_equal(fchmod(f->fd, 06777), 0);
+		assert_int_equal(write_one(f, f->fd, (struct uring_io){.buf = &byte, .size = 1, .as_root = as_root}), 1);
+		assert_int_equal(fstat(f->fd, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0777);
+	}
+}
+
+static void a_limit_of_ours_is_an_error(void **state)
+{
+	struct fixture *f = *state;
+	struct rlimit before, low;
+	uint8_t bytes[100] = {0};
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	low = (struct rlimit){.rlim_cur = SIZE + 50, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
+	assert_int_equal(write_one(f, f->fd, (struct uring_io){.buf = bytes, .size = 100, .offset = SIZE + 60}), -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(write_one(f, -1, (struct uring_io){.buf = bytes, .size = 1}), -EBADF);
+}
+
 static void the_end_waits_for_all(void **state)
 {
 	struct fixture *f = *state;
@@ -234,6 +315,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(direct_reads_end_where_the_file_did, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_at_once_are_each_answered_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(errors_are_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_written_is_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(writes_clear_set_id_bits, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_limit_of_ours_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_all, set_up, tear_down),
 	};
 
