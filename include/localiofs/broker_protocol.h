@@ -135,8 +135,8 @@ struct broker_open_reply {
 	int32_t error;      /* of the open itself: -ESTALE, -EACCES (export not for this peer)... */
 	uint32_t reason;    /* with error, or why there is no id */
 	uint32_t access;    /* ACCESS bits that the server would grant this credential */
-	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; < 0: a descriptor
-				comes along, and this is its number for RELEASE; 0: neither */
+	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; < 0: a descriptor comes along, and
+				this is its number, which serves as an id in the requests below; 0: neither */
 	uint32_t writable;  /* 1 when the id may be opened for writing too, or the descriptor is O_RDWR, not O_RDONLY */
 	uint32_t root;      /* 1 when the credential is uid 0 after the squash: it may use reserved blocks */
 	struct broker_attr attr;

@@ -174,6 +174,7 @@ static void truncated(struct broker_call *call, int error, const void *body)
 		ask_server(s);
 		return;
 	}
+	granted_file_changed(r->inode);
 	r->call.error = 0;
 	r->call.has_attr = true;
 	request_attr_of_broker(r, &reply->attr, &r->call.attr);
@@ -200,8 +201,8 @@ static bool is_written_locally(const struct fs *fs, struct inode *i)
 	uint64_t generation = fs_generation(fs);
 
 	LOCKED(&i->lock);
-	return open_mode_has_id_of(&i->mode, generation) && open_mode_registered(&i->mode) > 0 &&
-	       i->known.writers > 0;
+	return i->known.writers > 0 && ((open_mode_has_id_of(&i->mode, generation) && open_mode_registered(&i->mode) > 0) ||
+					       granted_file_writes(i->granted, generation));
 }
 
 /* Whether only the size is to be set, of such a file, and stable it need not be at once. */

@@ -15,8 +15,9 @@ struct file {
 	bool write;
 	bool quiet; /* close(2) does not tell (FOPEN_NOFLUSH), RELEASE does */
 	bool append;
-	uint64_t here; /* the session (probe_generation()) in which its writes go to the backing file; 0: to the server */
-	bool root;     /* with here: the opener is the server's root */
+	uint64_t session; /* in which the open was granted (probe_generation()); 0: the server allowed it */
+	bool here;        /* as long as that lasts its writes go to the backing file */
+	bool root;        /* with session: the opener is the server's root */
 	unsigned errors_seen; /* write_log_check(); the log's lock */
 };
 

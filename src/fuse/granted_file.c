@@ -146,6 +146,12 @@ int granted_file_take_writer(struct granted_file *g)
 	return steal_fd(&g->write_fd);
 }
 
+void granted_file_changed(struct inode *i)
+{
+	LOCKED(&i->lock);
+	i->written_here++;
+}
+
 struct granted_file *granted_file_unref(struct granted_file *g)
 {
 	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)

@@ -20,6 +20,7 @@ struct granted_file {
 	int write_fd;        /* or -1 */
 	int32_t number;      /* the sidecar's, negative */
 	bool instead;        /* the kernel would not have an id */
+	bool root;           /* it was granted to the server's root */
 	uint64_t generation; /* of the session that it is of; it serves no read of another */
 	atomic_bool no_cache; /* struct uring_io */
 	atomic_uint align;   /* bytes: of offset, length and buffer of every read, as the descriptor has O_DIRECT; 1: not */
@@ -66,6 +67,12 @@ struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i,
 
 /* With the inode's lock, when nobody has it open for writing any more: the descriptor to close, or -1. Takes NULL. */
 int granted_file_take_writer(struct granted_file *g);
+
+/*
+ * The daemon, or the sidecar for it, has changed the backing file: FLUSH and FSYNC have something to make stable. Takes
+ * the inode's lock.
+ */
+void granted_file_changed(struct inode *i);
 
 /* Without any lock. Takes NULL; returns NULL. */
 struct granted_file *granted_file_unref(struct granted_file *g);

@@ -180,10 +180,10 @@ static void finish_open(struct open_request *o)
 					o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
 			useless = open_mode_count(&i->mode, &o->wish, (enum open_path)path);
 			set_path(o, (enum open_path)path);
-			if (path != OPEN_PATH_PASSTHROUGH && writes_by_descriptor(o))
-				o->file->here = o->wish.generation;
+			o->file->session = o->wish.generation;
+			o->file->here = path != OPEN_PATH_PASSTHROUGH && writes_by_descriptor(o);
 			o->file->root = o->wish.root;
-			by_descriptor = o->file->here != 0 || (path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o));
+			by_descriptor = o->file->here || (path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o));
 			shared = shared && !by_descriptor && !o->wish.by_daemon;
 			fs->counters.opens[path]++; /* before the opener can look */
 			fs->counters.opens_uring += by_descriptor;
@@ -299,8 +299,10 @@ static void take_descriptor(struct open_request *o, const struct broker_open_rep
 	struct granted_file *old, *g = granted_file_new(o->r.fs->ids, steal_fd(fd), reply->writable != 0,
 		reply->backing_id, o->wish.generation);
 
-	if (g)
+	if (g) {
 		g->instead = o->wanted_id;
+		g->root = reply->root != 0;
+	}
 	{
 		LOCKED(&i->lock);
 		old = backing_ids_set_granted(o->r.fs->ids, i, g);

@@ -287,13 +287,10 @@ static void written_here(struct uring_io *io, ssize_t result)
 {
 	struct write_request *q = CONTAINER_OF(io, struct write_request, here);
 	struct granted_file *granted = q->granted;
-	struct inode *i = q->r.inode;
 	char *copy = q->copy;
 
-	if (io->have > 0 && (!q->to_disk || io->have < q->size)) {
-		LOCKED(&i->lock);
-		i->written_here++;
-	}
+	if (io->have > 0 && (!q->to_disk || io->have < q->size))
+		granted_file_changed(q->r.inode);
 	/* What was appended in part is not appended again. */
 	if (io->have == q->size || (q->appends && io->have > 0)) {
 		q->r.fs->counters.bytes_written += io->have;
@@ -341,7 +338,7 @@ static bool write_here(struct write_request *q, const char *buf, const struct fi
 {
 	int fd;
 
-	q->granted = granted_file_to_write(q->r.fs, q->r.inode, f->here, &fd);
+	q->granted = f->here ? granted_file_to_write(q->r.fs, q->r.inode, f->session, &fd) : NULL;
 	if (!q->granted)
 		return false;
 	if (has_set_id(fd) || !keep(q, &buf)) {

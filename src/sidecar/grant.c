@@ -36,12 +36,18 @@ int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
 	return 0;
 }
 
+/* What stays here: on the clone where nothing may be changed. */
+static int open_kept(const struct grant_context *g, bool writable)
+{
+	return export_mount_open_file(
+		g->at->mount, &g->at->handle, writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
+}
+
 /* The id, and the descriptor to keep; or a negative errno. */
 static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable,
 	int *ret_kept)
 {
-	_cleanup_close_ int kept = export_mount_open_file(g->at->mount, &g->at->handle,
-		writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
+	_cleanup_close_ int kept = open_kept(g, writable);
 	int id;
 
 	if (kept < 0)
@@ -90,6 +96,7 @@ static void register_file(const struct grant_context *g, const struct access_fil
 		return;
 	}
 	may_write = may_write && g->at->perms.write && !export_mount_read_only(g->at->mount);
+	ret->writable = may_write;
 	if ((flags & BROKER_OPEN_WANT_ID) != 0 && g->fuse_fd >= 0)
 		id = make_id(g, &ret->cred, may_write, &ret->kept);
 	if (id > 0) {
@@ -106,8 +113,13 @@ static void register_file(const struct grant_context *g, const struct access_fil
 	reply->writable = ret->given >= 0;
 	if (ret->given < 0) /* or it is being executed */
 		ret->given = make_descriptor(g, false);
-	if (ret->given < 0)
+	if (ret->given >= 0)
+		ret->kept = open_kept(g, may_write);
+	if (ret->kept < 0) {
+		close_fdp(&ret->given);
+		reply->writable = false;
 		reply->reason = REASON_KERNEL_REFUSED;
+	}
 }
 
 /* The credential that the server would act with. */

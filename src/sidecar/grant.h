@@ -22,8 +22,9 @@ struct grant_context {
 
 /* What comes with an answer; the descriptors are the caller's. */
 struct grant {
-	int kept;  /* with an id: the O_RDONLY descriptor that was opened before it was made, which COMMIT fsyncs; or -1 */
-	int given; /* a descriptor for the client, or -1 */
+	int kept;  /* the O_RDONLY descriptor that was opened before the id was made, which COMMIT fsyncs; or -1 */
+	int given; /* a descriptor for the client, or -1: then kept is for SEEK and such */
+	bool writable; /* what is kept may be changed */
 	struct broker_cred cred; /* the opener after the squash, with whose credential the id was made */
 };
 

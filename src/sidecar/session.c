@@ -161,7 +161,7 @@ static int keep_grant(struct run *x, const struct broker_open_reply *reply, cons
 {
 	const struct backing b = {.id = reply->backing_id,
 		.fd = grant->kept,
-		.writable = reply->writable,
+		.writable = grant->writable,
 		.cred = grant->cred,
 		.mount = mount};
 

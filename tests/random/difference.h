@@ -23,11 +23,11 @@
 	X(ERROR_LATE, "error-late", "NFSv3", \
 		"a write is answered before the server has it: what that refuses, fsync and close tell") \
 	X(NO_TMPFILE, "no-tmpfile", "NFSv3", "O_TMPFILE is EOPNOTSUPP") \
-	X(NO_FALLOCATE, "no-fallocate", "NFSv3", "fallocate of an open regular file is EOPNOTSUPP, but on the passthrough path") \
+	X(NO_FALLOCATE, "no-fallocate", "NFSv3", "fallocate of an open regular file is EOPNOTSUPP, but on the local paths") \
 	X(NO_RENAME_FLAGS, "no-rename-flags", "NFSv3", "rename with any flag is EINVAL") \
 	X(NO_XATTR, "no-xattr", "NFSv3", "extended attributes of users are EOPNOTSUPP") \
 	X(HOLES_UNKNOWN, "holes-unknown", "NFSv3", \
-		"SEEK_DATA finds data everywhere, SEEK_HOLE the end, but on the passthrough path") \
+		"SEEK_DATA finds data everywhere, SEEK_HOLE the end, but on the local paths") \
 	X(CHOWN_OF_NOTHING, "chown-of-nothing", "NFSv3", \
 		"chown(-1, -1) asks the server nothing: no new ctime, no set-id bits cleared") \
 	X(TOUCH_ONE, "touch-one", "NFSv3", \
