@@ -19,28 +19,31 @@ static int open_for_reading(int fd)
 	return r < 0 ? -errno : r;
 }
 
+/* Takes fd over. */
+static struct granted_file *new_file(struct backing_ids *ids, int fd, int32_t number, uint64_t generation)
+{
+	struct granted_file *g = fd >= 0 ? malloc(sizeof(*g)) : NULL;
+
+	if (!g) {
+		(void)close_fd(fd);
+		backing_ids_close(ids, number);
+		return NULL;
+	}
+	backing_ids_descriptors(ids, 1);
+	*g = (struct granted_file){
+		.refs = 1, .ids = ids, .fd = fd, .number = number, .generation = generation, .align = 1};
+	return g;
+}
+
 struct granted_file *granted_file_new(
 	struct backing_ids *ids, int fd, bool writable, int32_t number, uint64_t generation)
 {
-	struct granted_file *g = malloc(sizeof(*g));
-	int read_fd = writable ? open_for_reading(fd) : fd;
+	struct granted_file *g = new_file(ids, writable ? open_for_reading(fd) : fd, number, generation);
 
-	if (!g || read_fd < 0) {
-		if (read_fd != fd)
-			(void)close_fd(read_fd);
+	if (g && writable)
+		g->writer = new_file(ids, fd, 0, generation);
+	else if (writable)
 		(void)close_fd(fd);
-		backing_ids_close(ids, number);
-		free(g);
-		return NULL;
-	}
-	backing_ids_descriptors(ids, writable ? 2 : 1);
-	*g = (struct granted_file){.refs = 1,
-		.ids = ids,
-		.fd = read_fd,
-		.write_fd = writable ? fd : -1,
-		.number = number,
-		.generation = generation,
-		.align = 1};
 	return g;
 }
 
@@ -127,23 +130,27 @@ struct granted_file *granted_file_of(const struct fs *fs, struct inode *i)
 	return granted_file_serves(i->granted, generation) ? granted_file_ref(i->granted) : NULL;
 }
 
-struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation, int *ret_fd)
+static struct granted_file *writer_of(const struct fs *fs, struct inode *i, uint64_t generation)
 {
 	if (generation != fs_generation(fs))
 		return NULL;
 	LOCKED(&i->lock);
-	if (!granted_file_writes(i->granted, generation))
-		return NULL;
-	*ret_fd = i->granted->write_fd;
-	return granted_file_ref(i->granted);
+	return granted_file_writes(i->granted, generation) ? granted_file_ref(i->granted->writer) : NULL;
 }
 
-int granted_file_take_writer(struct granted_file *g)
+struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation)
 {
-	if (!g || g->write_fd < 0)
-		return -1;
-	backing_ids_descriptors(g->ids, -1);
-	return steal_fd(&g->write_fd);
+	struct granted_file *g = writer_of(fs, i, generation);
+	struct stat st;
+
+	if (g && (fstat(g->fd, &st) < 0 || (st.st_mode & (S_ISUID | S_ISGID)) != 0))
+		g = granted_file_unref(g);
+	return g;
+}
+
+struct granted_file *granted_file_take_writer(struct granted_file *g)
+{
+	return g ? STEAL_PTR(g->writer) : NULL;
 }
 
 void granted_file_changed(struct inode *i)
@@ -157,7 +164,7 @@ struct granted_file *granted_file_unref(struct granted_file *g)
 	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)
 		return NULL;
 	(void)close_fd(g->fd);
-	(void)close_fd(granted_file_take_writer(g));
+	(void)granted_file_unref(g->writer);
 	backing_ids_descriptors(g->ids, -1);
 	backing_ids_close(g->ids, g->number);
 	free(g);

@@ -3,9 +3,10 @@
  * A backing file that the sidecar sent a descriptor of: what an inode has of it, and every read and write that is on
  * its way. With the last reference it is closed and given back.
  *
- * One for writing is kept only while somebody has the file open for that, as nobody can execute it meanwhile.
+ * One for writing is kept only while somebody has the file open for that, as nobody can execute it meanwhile: it is a
+ * granted_file of its own, without a number, which that for reading has.
  *
- * Constant, but for what is atomic, and write_fd: the inode's lock.
+ * Constant, but for what is atomic, and writer: the inode's lock.
  */
 #pragma once
 
@@ -16,9 +17,9 @@
 struct granted_file {
 	atomic_uint refs;
 	struct backing_ids *ids;
-	int fd;              /* for reading */
-	int write_fd;        /* or -1 */
-	int32_t number;      /* the sidecar's, negative */
+	int fd;              /* for reading; a writer's for both */
+	struct granted_file *writer; /* a reference, or NULL */
+	int32_t number;      /* the sidecar's, negative; a writer's 0 */
 	bool instead;        /* the kernel would not have an id */
 	bool root;           /* it was granted to the server's root */
 	uint64_t generation; /* of the session that it is of; it serves no read of another */
@@ -39,7 +40,7 @@ static inline bool granted_file_serves(const struct granted_file *g, uint64_t ge
 /* And by which can be written. With the inode's lock. */
 static inline bool granted_file_writes(const struct granted_file *g, uint64_t generation)
 {
-	return granted_file_serves(g, generation) && g->write_fd >= 0;
+	return granted_file_serves(g, generation) && g->writer;
 }
 
 /*
@@ -60,13 +61,13 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
 
 /*
- * The same, when it can be written by and the mount is in that session still, and the descriptor for that, which
- * is open until one's open file is closed.
+ * What to write by, with a reference. NULL when the mount is not in that session any more, there is none, or the file has
+ * set-id bits: which of them a write clears depends on who writes, and on his groups, so that is the server's to do.
  */
-struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation, int *ret_fd);
+struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation);
 
-/* With the inode's lock, when nobody has it open for writing any more: the descriptor to close, or -1. Takes NULL. */
-int granted_file_take_writer(struct granted_file *g);
+/* With the inode's lock, when nobody has it open for writing any more: what is to be given up, or NULL. Takes NULL. */
+struct granted_file *granted_file_take_writer(struct granted_file *g);
 
 /*
  * The daemon, or the sidecar for it, has changed the backing file: FLUSH and FSYNC have something to make stable. Takes

@@ -138,11 +138,31 @@ static bool has_descriptor(const struct open_request *o)
 	return may_write_here(o) ? writes_by_descriptor(o) : reads_by_descriptor(o);
 }
 
-/* With the inode's lock: who had the file open for writing has not any more. The descriptor to close, or -1. */
-static int writer_gone(struct inode *i)
+/* With the inode's lock: who had the file open for writing has not any more. What is to be given up, or NULL. */
+static struct granted_file *writer_gone(struct inode *i, const struct file *f)
 {
 	known_writer(i, -1);
-	return i->known.writers == 0 ? granted_file_take_writer(i->granted) : -1;
+	i->writers_here -= f->here && f->session == i->here_session;
+	return i->known.writers == 0 ? granted_file_take_writer(i->granted) : NULL;
+}
+
+/* With the inode's lock. */
+static void count_writer_here(struct inode *i, uint64_t session)
+{
+	if (i->here_session != session)
+		i->writers_here = 0; /* theirs go to the server now */
+	i->here_session = session;
+	i->writers_here++;
+}
+
+/*
+ * With the inode's lock: whether the file is written locally already, so that nothing is kept for resending. Where
+ * there is a cached open the kernel gets no id, which would pass what is gathered for the backing file.
+ */
+static bool is_written_already(const struct inode *i, uint64_t session)
+{
+	return open_mode_registered(&i->mode) > 0 ||
+	       (i->writers_here > 0 && i->here_session == session && open_mode_cached(&i->mode));
 }
 
 static void free_file(struct opened *o)
@@ -155,7 +175,8 @@ static void finish_open(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
-	int path, useless, sent = 0, unused_fd = -1;
+	struct granted_file *unused = NULL;
+	int path, useless, sent = 0;
 	bool shared, by_descriptor;
 
 	o->file->inode = inode_ref(i);
@@ -166,7 +187,7 @@ static void finish_open(struct open_request *o)
 		/* A WRITE that started since, or a REVOKE: this open cannot be the first local one. */
 		if (o->wish.generation != 0 &&
 			(o->wish.generation != probe_generation(fs->probe) ||
-				(open_mode_registered(&i->mode) == 0 && write_log_dirty(&i->writes))))
+				(!is_written_already(i, o->wish.generation) && write_log_dirty(&i->writes))))
 			o->wish.generation = 0;
 		path = open_mode_choose(&i->mode, &o->wish);
 		useless = o->wish.granted_id;
@@ -183,6 +204,8 @@ static void finish_open(struct open_request *o)
 			o->file->session = o->wish.generation;
 			o->file->here = path != OPEN_PATH_PASSTHROUGH && writes_by_descriptor(o);
 			o->file->root = o->wish.root;
+			if (o->file->here)
+				count_writer_here(i, o->file->session);
 			by_descriptor = o->file->here || (path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o));
 			shared = shared && !by_descriptor && !o->wish.by_daemon;
 			fs->counters.opens[path]++; /* before the opener can look */
@@ -199,13 +222,13 @@ static void finish_open(struct open_request *o)
 				fs->counters.opens_shared -= shared;
 				(void)open_mode_uncount(&i->mode, (enum open_path)path);
 				if (o->file->write)
-					unused_fd = writer_gone(i);
+					unused = writer_gone(i, o->file);
 				fs->open_files--;
 			}
 			mode_changed(fs, i);
 		}
 	}
-	(void)close_fd(unused_fd);
+	(void)granted_file_unref(unused);
 	backing_ids_close(fs->ids, useless);
 	if (path >= 0 && sent == 0) {
 		o->file = NULL; /* RELEASE frees it */
@@ -662,7 +685,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct fs *fs = fuse_req_userdata(req);
 	struct file *f = file_of(fi);
 	struct inode *i = f->inode;
-	int close_id = 0, writer_fd = -1;
+	struct granted_file *writer = NULL;
+	int close_id = 0;
 	bool last;
 
 	locks_released(fs->locks, &i->fh, fi->fh);
@@ -675,11 +699,11 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 			close_id = open_mode_take_id(&i->mode);
 		mode_changed(fs, i);
 		if (f->write)
-			writer_fd = writer_gone(i);
+			writer = writer_gone(i, f);
 		last = open_mode_total(&i->mode) == 0;
 	}
 	fs->open_files--;
-	(void)close_fd(writer_fd);
+	(void)granted_file_unref(writer);
 	backing_ids_close(fs->ids, close_id);
 	backing_ids_trim(fs->ids);
 	if (f->write) {

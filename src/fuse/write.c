@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "fuse/file.h"
 #include "fuse/granted_file.h"
@@ -314,14 +313,6 @@ static bool is_kept(fuse_req_t req, const char *buf, size_t size)
 	return fuse_req_get_payload(req, &payload, &room, NULL) == 0 && buf >= payload && buf + size <= payload + room;
 }
 
-/* Which bits a write clears depends on who writes, in his groups, too: that is the server's to decide. */
-static bool has_set_id(int fd)
-{
-	struct stat st;
-
-	return fstat(fd, &st) < 0 || (st.st_mode & (S_ISUID | S_ISGID)) != 0;
-}
-
 /* Whether the data stays until the answer. */
 static bool keep(struct write_request *q, const char **buf)
 {
@@ -333,26 +324,42 @@ static bool keep(struct write_request *q, const char **buf)
 	return q->copy;
 }
 
+/* Behind what was gathered before. */
+static void here_settled(struct behind_wait *w, int error)
+{
+	struct stable_wait *stable = CONTAINER_OF(w, struct stable_wait, behind);
+	struct write_request *q = CONTAINER_OF(stable, struct write_request, wait);
+
+	if (error == 0) {
+		uring_write(q->r.fs->uring, &q->here);
+		return;
+	}
+	(void)granted_file_unref(q->granted);
+	free(q->copy);
+	q->appends = false; /* it had no turn */
+	end_write(q, error);
+}
+
 /* To the backing file; false when it cannot be. */
 static bool write_here(struct write_request *q, const char *buf, const struct file *f)
 {
-	int fd;
-
-	q->granted = f->here ? granted_file_to_write(q->r.fs, q->r.inode, f->session, &fd) : NULL;
+	q->granted = f->here ? granted_file_to_write(q->r.fs, q->r.inode, f->session) : NULL;
 	if (!q->granted)
 		return false;
-	if (has_set_id(fd) || !keep(q, &buf)) {
+	if (!keep(q, &buf)) {
 		q->granted = granted_file_unref(q->granted);
 		return false;
 	}
-	q->here = (struct uring_io){.fd = fd,
+	q->here = (struct uring_io){.fd = q->granted->fd,
 		.buf = (uint8_t *)(uintptr_t)buf,
 		.size = q->size,
 		.offset = q->offset,
 		.how = (q->appends ? RWF_APPEND : 0) | (q->to_disk ? RWF_SYNC : 0),
 		.as_root = f->root,
 		.done = written_here};
-	uring_write(q->r.fs->uring, &q->here);
+	q->wait.behind.done = here_settled;
+	q->wait.behind.patience = request_patience(&q->r);
+	write_behind_settle(q->r.inode, &q->wait.behind);
 	return true;
 }
 
@@ -391,15 +398,15 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	q->appends = (fi->flags & O_APPEND) && file_of(fi)->path != OPEN_PATH_CACHED && !fi->writepage;
 	/* The kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
 	q->to_disk = (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(fs);
-	if (write_here(q, buf, file_of(fi)))
-		return;
+	q->writer.session = file_of(fi)->here ? file_of(fi)->session : 0;
+	q->writer.root = file_of(fi)->root;
 	q->writer.done = write_taken;
 	q->writer.patience = request_patience(&q->r);
 	if (may_be_behind(q, fi))
 		r = write_behind_add(fs, q->r.inode, &q->r.call.cred, q->offset, buf, size, &q->writer);
 	if (r == 0)
 		end_write(q, 0);
-	else if (r < 0)
+	else if (r < 0 && !write_here(q, buf, file_of(fi)))
 		write_through(q, buf);
 }
 

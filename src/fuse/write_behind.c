@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fuse/granted_file.h"
+#include "log.h"
 
 #define MAX_FLYING 16 /* requests of one file on their way */
 
@@ -15,6 +16,10 @@ struct gathered {
 	struct inode *inode; /* a reference */
 	struct data_write *write;
 	struct stable_wait stable; /* the process keeps too much: a commit before the next */
+	uint64_t session; /* as a struct behind_writer's */
+	bool root;
+	struct uring_io here;
+	struct granted_file *granted; /* with a reference while here is under way */
 	uint64_t number;
 	uint64_t offset;
 	size_t length, room;
@@ -72,10 +77,49 @@ static bool same_cred(const struct nfs_cred *a, const struct nfs_cred *b)
 static void gathered_answered(struct nfs_call *call);
 static bool gathered_given_up(struct nfs_call *call);
 
+static void gathered_done(struct gathered *g, enum write_result result);
+static void submit(struct gathered *g);
+
+static void gathered_here(struct uring_io *io, ssize_t result)
+{
+	struct gathered *g = CONTAINER_OF(io, struct gathered, here);
+	struct granted_file *granted = g->granted;
+
+	g->session = 0;
+	if (io->have > 0)
+		granted_file_changed(g->inode);
+	if (io->have < g->length) {
+		log_debug("a gathered write here: %s", strerror(result < 0 ? (int)-result : EIO));
+		submit(g);
+	} else {
+		g->write->call.args.io.data = g->write->data;
+		gathered_done(g, WRITE_STABLE); /* or what FLUSH and FSYNC make stable here */
+	}
+	(void)granted_file_unref(granted);
+}
+
+/* To the backing file; false when it cannot be. */
+static bool submit_here(struct gathered *g)
+{
+	g->granted = g->session != 0 ? granted_file_to_write(g->fs, g->inode, g->session) : NULL;
+	if (!g->granted)
+		return false;
+	g->here = (struct uring_io){.fd = g->granted->fd,
+		.buf = (uint8_t *)g->write->data,
+		.size = g->length,
+		.offset = g->offset,
+		.as_root = g->root,
+		.done = gathered_here};
+	uring_write(g->fs->uring, &g->here);
+	return true;
+}
+
 static void submit(struct gathered *g)
 {
 	struct nfs_call *call = &g->write->call;
 
+	if (submit_here(g))
+		return;
 	call->args.io.offset = g->offset + g->done;
 	call->args.io.count = (uint32_t)MIN(g->length - g->done, g->fs->wsize);
 	call->args.io.data = g->write->data + g->done;
@@ -117,7 +161,7 @@ static void pick(struct inode *i, bool all, struct actions *a)
 /* It grows no more, and is kept until COMMIT: without the room that it did not need. */
 static void give_back_room(struct gathered *g)
 {
-	struct data_write *w = g->length < g->room / 2 ? data_write_new(g->length) : NULL;
+	struct data_write *w = g->session == 0 && g->length < g->room / 2 ? data_write_new(g->length) : NULL;
 
 	if (!w)
 		return;
@@ -234,6 +278,22 @@ static void commit_log(struct stable_wait *w)
 	write_log_commit(&w->inode->writes, w->fs->transport, &w->inode->fh, &w->cred, &w->commit);
 }
 
+/* All of it is written. */
+static void gathered_done(struct gathered *g, enum write_result result)
+{
+	struct nfs_call *call = &g->write->call;
+
+	g->fs->counters.bytes_written += g->length;
+	call->args.io.offset = g->offset;
+	call->args.io.count = (uint32_t)g->length;
+	g->stable = (struct stable_wait){
+		.fs = g->fs, .inode = g->inode, .cred = call->cred, .done = log_is_stable};
+	if (write_log_answered(&g->inode->writes, g->write, result))
+		commit_log(&g->stable);
+	else
+		gathered_end(g);
+}
+
 static void gathered_answered(struct nfs_call *call)
 {
 	struct data_write *w = CONTAINER_OF(call, struct data_write, call);
@@ -262,22 +322,14 @@ static void gathered_answered(struct nfs_call *call)
 		submit(g);
 		return;
 	}
-	g->fs->counters.bytes_written += g->length;
-	call->args.io.offset = g->offset;
-	call->args.io.count = (uint32_t)g->length;
 	/* A verifier that no commit will answer with: all of it is sent again. */
 	if (g->mixed)
 		memset(w->verf.data, 0xff, sizeof(w->verf.data));
-	g->stable = (struct stable_wait){
-		.fs = g->fs, .inode = g->inode, .cred = call->cred, .done = log_is_stable};
-	if (write_log_answered(log, w, g->unstable ? WRITE_UNSTABLE : WRITE_STABLE))
-		commit_log(&g->stable);
-	else
-		gathered_end(g);
+	gathered_done(g, g->unstable ? WRITE_UNSTABLE : WRITE_STABLE);
 }
 
 static struct gathered *gathered_new(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
-	uint64_t offset, size_t size)
+	uint64_t offset, size_t size, uint64_t session, bool root)
 {
 	struct gathered *g = calloc(1, sizeof(*g));
 
@@ -298,19 +350,22 @@ static struct gathered *gathered_new(struct fs *fs, struct inode *i, const struc
 	g->write->owner = g;
 	g->write->call.fh = i->fh;
 	g->write->call.cred = *cred;
-	g->write->call.args.io.stable = NFS_UNSTABLE;
+	g->session = session;
+	g->root = root;
+	/* Beside local writes nothing may be kept for resending. */
+	g->write->call.args.io.stable = session != 0 ? NFS_FILE_SYNC : NFS_UNSTABLE;
 	write_log_started(&i->writes);
 	return g;
 }
 
 /* With the lock: the gathered request that has room for these bytes at this place, or NULL. */
-static struct gathered *room_for(
-	const struct write_behind *b, const struct nfs_cred *cred, uint64_t offset, size_t size)
+static struct gathered *room_for(const struct write_behind *b, const struct nfs_cred *cred, uint64_t offset,
+	size_t size, uint64_t session, bool root)
 {
 	struct gathered *g = b->gathering;
 
 	return g && offset >= g->offset && offset <= end_of(g) && offset + size <= g->offset + g->room &&
-			       same_cred(&g->write->call.cred, cred)
+			       same_cred(&g->write->call.cred, cred) && g->session == session && g->root == root
 		? g
 		: NULL;
 }
@@ -318,6 +373,7 @@ static struct gathered *room_for(
 int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset,
 	const void *data, size_t size, struct behind_writer *w)
 {
+	uint64_t generation = fs_generation(fs), session = 0;
 	struct write_behind *b = &i->behind;
 	struct gathered *g;
 	struct actions a;
@@ -326,16 +382,19 @@ int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred
 	actions_init(&a);
 	{
 		LOCKED(&i->lock);
+		if (w->session == generation && granted_file_writes(i->granted, generation))
+			session = generation;
 		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		if (open_mode_seen_locally(&i->mode) || granted_file_writes(i->granted, fs_generation(fs)) ||
+		if (open_mode_seen_locally(&i->mode) ||
+			(session == 0 && granted_file_writes(i->granted, generation)) ||
 			overlaps(&b->sent, offset, offset + size) || overlaps(&b->full, offset, offset + size))
 			return -EBUSY;
-		g = room_for(b, cred, offset, size);
+		g = room_for(b, cred, offset, size, session, w->root);
 		if (!g) {
 			if (b->gathering && b->gathering->offset < offset + size &&
 				offset < end_of(b->gathering))
 				return -EBUSY;
-			g = gathered_new(fs, i, cred, offset, size);
+			g = gathered_new(fs, i, cred, offset, size, session, w->root);
 			if (!g)
 				return -ENOMEM;
 			if (b->gathering)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Write-behind of one file: writes that were answered to their writer and go to the server a little
- * later, gathered into bigger ones. Only for opens whose writes the kernel keeps as pages, too, and
+ * Write-behind of one file: writes that were answered to their writer and go to the server, or to the backing file, a
+ * little later, gathered into bigger ones. Only for opens whose writes the kernel keeps as pages, too, and
  * that did not ask to be synchronous.
  *
  * It keeps its own time: what comes while nothing is on its way is sent at once, what comes
@@ -42,13 +42,15 @@ void write_behind_init(struct write_behind *b);
 struct behind_writer {
 	struct list node;
 	struct patience patience;
+	uint64_t session; /* in which it may go to the backing file, granted_file_to_write(); 0: to the server */
+	bool root;        /* with that: the writer is the server's root */
 	void (*done)(struct behind_writer *w, int error);
 };
 
 /*
  * Takes a copy of the data. 0: the writer may be answered. 1: when w->done() says so. -EBUSY: not
- * now, since a local open is there or it overlaps what is on its way; then the caller settles
- * and writes in the ordinary way. -ENOMEM: the same.
+ * now, since a local open is there, of another kind than this one, or it overlaps what is on its way; then the caller
+ * settles and writes in the ordinary way. -ENOMEM: the same.
  */
 int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset,
 	const void *data, size_t size, struct behind_writer *w);

@@ -34,6 +34,8 @@ struct ring {
 };
 
 struct uring {
+	pthread_mutex_t lock; /* for who starts the rings */
+	atomic_bool started;
 	unsigned nrings;
 	struct ring rings[];
 };
@@ -62,6 +64,7 @@ int uring_new(struct uring **ret)
 	if (!u)
 		return -ENOMEM;
 	u->nrings = nrings;
+	(void)pthread_mutex_init(&u->lock, NULL);
 	for (unsigned n = 0; n < nrings; n++) {
 		(void)pthread_mutex_init(&u->rings[n].lock, NULL);
 		list_init(&u->rings[n].waiting);
@@ -199,11 +202,14 @@ static void *run(void *arg)
 
 /* ---- the callers ---- */
 
-/* Under the lock. When it cannot be had now, the next read tries again. */
 static int start_ring(struct ring *g)
 {
-	int r = init_ring(&g->uring);
+	int r;
 
+	LOCKED(&g->lock);
+	if (g->started)
+		return 0;
+	r = init_ring(&g->uring);
 	if (r < 0)
 		return r;
 	g->wake_fd = eventfd(0, EFD_CLOEXEC);
@@ -231,12 +237,6 @@ static int enqueue(struct ring *g, struct uring_io *io)
 		LOCKED(&g->lock);
 		if (g->stopping)
 			return -ECANCELED;
-		if (!g->started) {
-			int error = start_ring(g);
-
-			if (error < 0)
-				return error;
-		}
 		first = list_empty(&g->waiting);
 		list_append(&g->waiting, &io->node);
 	}
@@ -245,9 +245,29 @@ static int enqueue(struct ring *g, struct uring_io *io)
 	return 0;
 }
 
+/*
+ * All at once: what is done with an answer may ask for the next, on a ring's thread, and no thread of that one's could
+ * become what it has to be. When they cannot be had now, the next request tries again.
+ */
+static int start_rings(struct uring *u)
+{
+	int r = 0;
+
+	if (u->started)
+		return 0;
+	LOCKED(&u->lock);
+	for (unsigned n = 0; n < u->nrings && r == 0; n++)
+		r = start_ring(&u->rings[n]);
+	u->started = r == 0;
+	return r;
+}
+
 static void start(struct uring *u, struct uring_io *io)
 {
-	int error = enqueue(&u->rings[(unsigned)MAX(0, sched_getcpu()) % u->nrings], io);
+	int error = start_rings(u);
+
+	if (error == 0)
+		error = enqueue(&u->rings[(unsigned)MAX(0, sched_getcpu()) % u->nrings], io);
 
 	if (error < 0)
 		finish(io, error);
@@ -290,26 +310,33 @@ void uring_sync(struct uring *u, struct uring_io *io)
 	start(u, io);
 }
 
+/* Returns whether it has a thread, which then ends when everything is done. */
+static bool stop_ring(struct ring *g)
+{
+	LOCKED(&g->lock);
+	g->stopping = true;
+	if (g->started)
+		wake(g);
+	return g->started;
+}
+
 struct uring *uring_free(struct uring *u)
 {
+	bool started[MAX_RINGS];
+
 	if (!u)
 		return NULL;
+	/* Each of them takes no more before any is gone: what is done with an answer may ask for something. */
+	for (unsigned n = 0; n < u->nrings; n++)
+		started[n] = stop_ring(&u->rings[n]);
+	for (unsigned n = 0; n < u->nrings; n++)
+		if (started[n])
+			(void)pthread_join(u->rings[n].thread, NULL);
 	for (unsigned n = 0; n < u->nrings; n++) {
-		struct ring *g = &u->rings[n];
-		bool started;
-
-		{
-			LOCKED(&g->lock);
-			g->stopping = true;
-			started = g->started;
-		}
-		if (started) {
-			wake(g);
-			(void)pthread_join(g->thread, NULL);
-			g->wake_fd = close_fd(g->wake_fd);
-		}
-		(void)pthread_mutex_destroy(&g->lock);
+		(void)close_fd(u->rings[n].wake_fd);
+		(void)pthread_mutex_destroy(&u->rings[n].lock);
 	}
+	(void)pthread_mutex_destroy(&u->lock);
 	free(u);
 	return NULL;
 }

@@ -5,7 +5,7 @@
  *
  * uring_read() first tries preadv2(2) with RWF_NOWAIT on the caller's thread, which is what io_uring would
  * do at the submission, without two switches of threads. What that leaves goes to one of the rings, as many
- * as there are CPUs. Each has a thread of its own, started by its first request: it alone submits, as many at
+ * as there are CPUs. Each has a thread of its own, started by the first request: it alone submits, as many at
  * once as have come, and reaps, so that the kernel need not guard the ring (IORING_SETUP_SINGLE_ISSUER,
  * IORING_SETUP_DEFER_TASKRUN).
  *
