@@ -22,6 +22,7 @@ struct granted_file {
 	int32_t number;      /* the sidecar's, negative; a writer's 0 */
 	bool instead;        /* the kernel would not have an id */
 	bool root;           /* it was granted to the server's root */
+	unsigned writers;    /* open files that write here; the inode's lock */
 	uint64_t generation; /* of the session that it is of; it serves no read of another */
 	atomic_bool no_cache; /* struct uring_io */
 	atomic_uint align;   /* bytes: of offset, length and buffer of every read, as the descriptor has O_DIRECT; 1: not */

@@ -66,9 +66,7 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
-	unsigned writers_here;  /* open files with struct file.here, of this session */
-	uint64_t here_session;
-	uint64_t written_here, synced_here; /* granted_file_changed(): how often; up to which all is stable */
+	uint32_t written_here, synced_here; /* granted_file_changed(): how often; up to which all is stable */
 	struct granted_file *granted; /* NULL, or what the daemon reads and writes the file by; to change it also the lock of
 					its list */
 	struct attr_memory attrs;

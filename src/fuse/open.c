@@ -142,17 +142,9 @@ static bool has_descriptor(const struct open_request *o)
 static struct granted_file *writer_gone(struct inode *i, const struct file *f)
 {
 	known_writer(i, -1);
-	i->writers_here -= f->here && f->session == i->here_session;
+	if (f->here && granted_file_serves(i->granted, f->session) && i->granted->writers > 0)
+		i->granted->writers--;
 	return i->known.writers == 0 ? granted_file_take_writer(i->granted) : NULL;
-}
-
-/* With the inode's lock. */
-static void count_writer_here(struct inode *i, uint64_t session)
-{
-	if (i->here_session != session)
-		i->writers_here = 0; /* theirs go to the server now */
-	i->here_session = session;
-	i->writers_here++;
 }
 
 /*
@@ -162,7 +154,7 @@ static void count_writer_here(struct inode *i, uint64_t session)
 static bool is_written_already(const struct inode *i, uint64_t session)
 {
 	return open_mode_registered(&i->mode) > 0 ||
-	       (i->writers_here > 0 && i->here_session == session && open_mode_cached(&i->mode));
+	       (granted_file_writes(i->granted, session) && i->granted->writers > 0 && open_mode_cached(&i->mode));
 }
 
 static void free_file(struct opened *o)
@@ -205,7 +197,7 @@ static void finish_open(struct open_request *o)
 			o->file->here = path != OPEN_PATH_PASSTHROUGH && writes_by_descriptor(o);
 			o->file->root = o->wish.root;
 			if (o->file->here)
-				count_writer_here(i, o->file->session);
+				i->granted->writers++;
 			by_descriptor = o->file->here || (path != OPEN_PATH_PASSTHROUGH && reads_by_descriptor(o));
 			shared = shared && !by_descriptor && !o->wish.by_daemon;
 			fs->counters.opens[path]++; /* before the opener can look */
@@ -328,6 +320,8 @@ static void take_descriptor(struct open_request *o, const struct broker_open_rep
 	}
 	{
 		LOCKED(&i->lock);
+		if (g && g->writer && granted_file_writes(i->granted, g->generation))
+			g->writers = i->granted->writers;
 		old = backing_ids_set_granted(o->r.fs->ids, i, g);
 	}
 	(void)granted_file_unref(old);

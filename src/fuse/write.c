@@ -418,7 +418,7 @@ struct sync_request {
 	struct granted_file *granted;
 	struct stable_wait wait;
 	struct file *file;
-	uint64_t written_here; /* the inode's, before */
+	uint32_t written_here; /* the inode's, before */
 	bool closes; /* FLUSH */
 };
 
@@ -428,7 +428,8 @@ static void end_sync(struct sync_request *s, int error)
 
 	if (error == 0) {
 		LOCKED(&i->lock);
-		i->synced_here = MAX(i->synced_here, s->written_here);
+		if ((int32_t)(s->written_here - i->synced_here) > 0)
+			i->synced_here = s->written_here;
 	}
 	request_end_error(&s->r, error);
 }
