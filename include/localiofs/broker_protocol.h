@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION 4
+#define BROKER_VERSION 5
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH 128     /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS 16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
@@ -139,6 +139,8 @@ struct broker_open_reply {
 				this is its number, which serves as an id in the requests below; 0: neither */
 	uint32_t writable;  /* 1 when the id may be opened for writing too, or the descriptor is O_RDWR, not O_RDONLY */
 	uint32_t root;      /* 1 when the credential is uid 0 after the squash: it may use reserved blocks */
+	uint32_t any_groups; /* 1 when access would be the same whatever other groups the credential had */
+	uint32_t pad;
 	struct broker_attr attr;
 };
 
@@ -215,7 +217,7 @@ BROKER_ASSERT(broker_matched, 64);
 BROKER_ASSERT(broker_hello, 136);
 BROKER_ASSERT(broker_hello_reply, 224);
 BROKER_ASSERT(broker_open, 212);
-BROKER_ASSERT(broker_open_reply, 112);
+BROKER_ASSERT(broker_open_reply, 120);
 BROKER_ASSERT(broker_release, 8);
 BROKER_ASSERT(broker_commit, 8);
 BROKER_ASSERT(broker_range, 24);

@@ -11,6 +11,7 @@ struct file {
 	struct opened opened; /* in the inode's list */
 	struct inode *inode;
 	struct nfs_cred cred; /* the opener's: reads and writes use it */
+	bool has_groups;      /* it is whole; not where they do not matter to who reads locally */
 	enum open_path path;
 	bool write;
 	bool quiet; /* close(2) does not tell (FOPEN_NOFLUSH), RELEASE does */

@@ -281,6 +281,14 @@ void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred,
 	cache_put(fs->rights, &k, size, &allowed, sizeof(allowed));
 }
 
+/* Without the groups it is shorter than any with them: nobody is taken for another. */
+static size_t opener_key(struct key *k, const struct inode *i, const struct nfs_cred *cred, bool any_groups)
+{
+	if (any_groups)
+		return make_key(k, i, i->known.openers, cred, offsetof(struct nfs_cred, ngroups));
+	return rights_key(k, i, i->known.openers, cred);
+}
+
 struct told {
 	struct opener opener;
 	uint64_t asked;
@@ -300,20 +308,28 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 	told.opener = *o;
 	told.asked = asked;
 	told.until_ms = now_ms() + limits_of(fs->options, i).min * UINT64_C(1000);
-	size = rights_key(&k, i, i->known.openers, cred);
+	size = opener_key(&k, i, cred, o->any_groups);
 	cache_put(fs->rights, &k, size, &told, sizeof(told));
 }
 
-bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct opener *ret)
+/* With the lock. */
+static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred *cred, bool any_groups, struct told *ret)
+{
+	struct key k;
+	size_t size = opener_key(&k, i, cred, any_groups);
+
+	return cache_get(fs->rights, &k, size, ret, sizeof(*ret)) && ret->asked >= fs->went_stale &&
+	       ret->until_ms > now_ms();
+}
+
+bool known_may_open(
+	struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret)
 {
 	struct told told;
-	struct key k;
-	size_t size;
 
 	LOCKED(&i->lock);
-	size = rights_key(&k, i, i->known.openers, cred);
-	if (i->known.changing > 0 || !cache_get(fs->rights, &k, size, &told, sizeof(told)) ||
-		told.asked < fs->went_stale || told.until_ms <= now_ms())
+	if (i->known.changing > 0 ||
+		(!was_told(fs, i, cred, true, &told) && !(has_groups && was_told(fs, i, cred, false, &told))))
 		return false;
 	*ret = told.opener;
 	return true;

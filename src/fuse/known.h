@@ -125,14 +125,16 @@ bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred
 struct opener {
 	uint32_t access;  /* ACCESS bits */
 	bool root;        /* it is the server's root */
+	bool any_groups;  /* and would anybody with its uid and gid */
 	uint64_t session; /* probe_generation() */
 };
 
 /* The credential was told so, asked at that time. */
 void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked);
 
-/* Whether it is known still; *ret is what it was told. */
-bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct opener *ret);
+/* Whether it is known still; *ret is what it was told. Without the groups only where they do not matter. */
+bool known_may_open(
+	struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret);
 
 /*
  * What is known of its size and times may be old, though its name and who it belongs to are not. Whether the

@@ -32,6 +32,7 @@ struct open_request {
 	bool created; /* this very open made the file: it may be opened whatever its mode */
 	bool exclusive;
 	bool exec;
+	bool has_groups;  /* the credential is whole */
 	bool has_version; /* ACCESS came with the attributes of now */
 	bool wanted_id;
 	struct open_wish wish;
@@ -172,6 +173,8 @@ static void finish_open(struct open_request *o)
 	bool shared, by_descriptor;
 
 	o->file->inode = inode_ref(i);
+	o->file->cred = o->r.call.cred;
+	o->file->has_groups = o->has_groups;
 	o->file->errors_seen = write_log_errors(&i->writes);
 	{
 		LOCKED(&i->lock);
@@ -366,7 +369,10 @@ static void granted(struct broker_call *call, int error, const void *body)
 	}
 	if (reply->reason != REASON_SET_ID)
 		known_opener(fs, o->r.inode, &o->r.call.cred,
-			&(struct opener){.access = reply->access, .root = reply->root, .session = o->wish.generation},
+			&(struct opener){.access = reply->access,
+				.root = reply->root,
+				.any_groups = reply->any_groups,
+				.session = o->wish.generation},
 			o->r.asked);
 	if (reply->reason != REASON_NONE) {
 		fs->counters.last_denial = reply->reason;
@@ -427,7 +433,7 @@ static void forget_version(const struct open_request *o)
 
 /*
  * The sidecar has told this credential not long ago that it may, and the id or the descriptor is there:
- * nobody needs to be asked.
+ * nobody needs to be asked. Nor who the caller's groups are, for reading, when they do not matter.
  */
 static bool open_hot(struct open_request *o)
 {
@@ -437,7 +443,7 @@ static bool open_hot(struct open_request *o)
 	struct opener known;
 	int error = 0;
 
-	if (!known_may_open(fs, i, &o->r.call.cred, &known) || known.session != o->wish.generation ||
+	if (!known_may_open(fs, i, &o->r.call.cred, o->has_groups, &known) || known.session != o->wish.generation ||
 		permission(o, known.access) < 0)
 		return false;
 	{
@@ -499,13 +505,13 @@ static void start_open(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
+	bool local, dirty;
 
 	o->file = calloc(1, sizeof(*o->file));
 	if (!o->file) {
 		end_open(o, -ENOMEM);
 		return;
 	}
-	o->file->cred = o->r.call.cred;
 	o->file->write = (o->fi.flags & O_ACCMODE) != O_RDONLY;
 	o->file->append = o->file->write && (o->fi.flags & O_APPEND);
 	o->exec = o->fi.flags & FMODE_EXEC_FLAG;
@@ -515,39 +521,47 @@ static void start_open(struct open_request *o)
 	o->wish.by_daemon = (o->fi.flags & O_DIRECT) && fs->options->odirect != ODIRECT_THROUGH;
 	/* What the kernel writes to a backing file by itself is not stable by then; but with noac it is seen. */
 	o->wish.generation = fs->options->sync && o->file->write ? 0 : fs_generation(fs);
-	if (o->wish.generation == 0 || !S_ISREG(i->type)) {
+	local = o->wish.generation != 0 && S_ISREG(i->type);
+	/* Before an open is answered as local, every WRITE of the file is answered and stable. */
+	dirty = write_log_dirty(&i->writes);
+	if (!o->has_groups) {
+		if (local && !dirty && !o->wish.write && open_hot(o))
+			return;
+		request_groups(&o->r);
+		o->has_groups = true;
+	}
+	if (!local) {
 		open_remote(o);
 		return;
 	}
-	/* Before an open is answered as local, every WRITE of the file is answered and stable. */
-	if (write_log_dirty(&i->writes)) {
+	if (dirty) {
 		o->wait.done = open_committed;
 		o->wait.patience = request_patience(&o->r);
-		write_behind_commit(fs, i, &o->file->cred, &o->wait);
+		write_behind_commit(fs, i, &o->r.call.cred, &o->wait);
 		return;
 	}
 	open_local(o);
 }
 
-static struct open_request *open_request_new(
-	fuse_req_t req, fuse_ino_t ino, const char *name, const struct fuse_file_info *fi)
+static struct open_request *open_request_new(fuse_req_t req, const struct fuse_file_info *fi)
 {
 	struct open_request *o = calloc(1, sizeof(*o));
 
-	if (!o) {
+	if (o)
+		o->fi = *fi;
+	else
 		(void)fuse_reply_err(req, ENOMEM);
-		return NULL;
-	}
-	o->fi = *fi;
-	return request_init(&o->r, req, ino, name, NULL) < 0 ? NULL : o;
+	return o;
 }
 
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	struct open_request *o = open_request_new(req, ino, NULL, fi);
+	struct open_request *o = open_request_new(req, fi);
 
-	if (o)
-		start_open(o);
+	if (!o)
+		return;
+	request_init_ids(&o->r, req, ino);
+	start_open(o);
 }
 
 /* The file that was created or found: its inode takes the directory's place in the request. */
@@ -636,11 +650,11 @@ static void create_done(struct nfs_call *call)
 static void op_create(
 	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
-	struct open_request *o = open_request_new(req, parent, name, fi);
+	struct open_request *o = open_request_new(req, fi);
 
-	if (!o)
+	if (!o || request_init(&o->r, req, parent, name, NULL) < 0)
 		return;
-	o->create = true;
+	o->create = o->has_groups = true;
 	o->exclusive = fi->flags & O_EXCL;
 	o->r.call.how = o->exclusive ? NFS_EXCLUSIVE : NFS_GUARDED;
 	if (o->exclusive && getrandom(&o->r.call.create_verf, sizeof(o->r.call.create_verf), 0) < 0)

@@ -32,7 +32,7 @@ static struct range_request *range_request_new(fuse_req_t req, fuse_ino_t ino, c
 	if (!q)
 		(void)fuse_reply_err(req, ENOMEM);
 	else
-		request_init_open(&q->r, req, ino, &f->cred);
+		request_init_file(&q->r, req, ino, f);
 	return q;
 }
 

@@ -17,6 +17,7 @@ struct read_request {
 	size_t size;
 	size_t done; /* bytes that came in earlier, short replies */
 	char *buf;   /* they are kept here, or what is read locally; NULL while one reply was enough */
+	bool has_groups; /* the credential is whole */
 	bool in_payload; /* buf is the room of the request's ring entry: nothing to copy or free */
 	struct granted_file *granted;
 	size_t lead; /* bytes before what was asked for, as O_DIRECT wants whole blocks */
@@ -46,6 +47,9 @@ static void read_done(struct nfs_call *call);
 
 static void send_read(struct read_request *q)
 {
+	if (!q->has_groups)
+		request_groups(&q->r);
+	q->has_groups = true;
 	q->r.call.args.io.offset = q->offset + q->done;
 	q->r.call.args.io.count = (uint32_t)MIN(q->size - q->done, q->r.fs->rsize);
 	request_send(&q->r, NFS_READ, read_done);
@@ -164,6 +168,7 @@ static void op_read(
 	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct read_request *q = calloc(1, sizeof(*q));
+	const struct file *f = file_of(fi);
 	struct fs *fs = fuse_req_userdata(req);
 
 	file_count_request(fs, &fs->counters.requests_read, fi);
@@ -171,7 +176,8 @@ static void op_read(
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	request_init_open(&q->r, req, ino, &file_of(fi)->cred);
+	request_init_open(&q->r, req, ino, &f->cred);
+	q->has_groups = f->has_groups;
 	q->r.unannounced = true; /* fs/fuse/file.c fuse_direct_IO waits for it in a way of its own */
 	q->offset = (uint64_t)offset;
 	q->size = size;

@@ -6,24 +6,10 @@
 #include <sys/sysmacros.h>
 
 #include "fuse/caller.h"
+#include "fuse/file.h"
 #include "fuse/search_acl.h"
 
 #define UNKNOWN_PATIENCE_MS 2000 /* for a caller with a signal of which nobody knows what it is */
-
-void request_cred(struct fs *fs, fuse_req_t req, struct nfs_cred *ret)
-{
-	const struct fuse_ctx *ctx = fuse_req_ctx(req);
-	int n;
-
-	memset(ret, 0, sizeof(*ret));
-	ret->uid = ctx->uid;
-	ret->gid = ctx->gid;
-	n = caller_groups(ctx->pid, ret->groups, NFS_GROUPS_MAX);
-	if (n < 0)
-		fs->counters.groups_unknown++;
-	else
-		ret->ngroups = (uint32_t)n;
-}
 
 static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)
 {
@@ -41,9 +27,34 @@ void request_init_open(
 	r->call.cred = *cred;
 }
 
+void request_init_file(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct file *f)
+{
+	request_init_open(r, req, ino, &f->cred);
+	if (!f->has_groups)
+		request_groups(r);
+}
+
+void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino)
+{
+	const struct fuse_ctx *ctx = fuse_req_ctx(req);
+
+	request_init_open(r, req, ino, &(struct nfs_cred){.uid = ctx->uid, .gid = ctx->gid});
+}
+
+void request_groups(struct request *r)
+{
+	struct nfs_cred *cred = &r->call.cred;
+	int n = caller_groups(fuse_req_ctx(r->req)->pid, cred->groups, NFS_GROUPS_MAX);
+
+	if (n < 0)
+		r->fs->counters.groups_unknown++;
+	else
+		cred->ngroups = (uint32_t)n;
+}
+
 int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
 {
-	set_inode(r, req, ino);
+	request_init_ids(r, req, ino);
 	r->name = name ? strdup(name) : NULL;
 	r->name2 = name2 ? strdup(name2) : NULL;
 	if ((name && !r->name) || (name2 && !r->name2)) {
@@ -52,7 +63,7 @@ int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *
 	}
 	r->call.name = r->name;
 	r->call.name2 = r->name2;
-	request_cred(r->fs, req, &r->call.cred);
+	request_groups(r);
 	return 0;
 }
 

@@ -39,11 +39,18 @@ int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *
 void request_init_open(
 	struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred);
 
+/* The same for an open file. When its opener's groups were not read, the caller's are the server's to judge. */
+struct file;
+void request_init_file(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct file *f);
+
+/* The same with the caller's uid and gid, and no groups yet: for those /proc is read. */
+void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino);
+
+/* Up to 16 groups of the caller, which complete his AUTH_UNIX credential. */
+void request_groups(struct request *r);
+
 /* calloc() of a plain request and request_init(); NULL after answering. */
 struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
-
-/* The AUTH_UNIX credential of a request's caller: uid, gid and up to 16 groups. */
-void request_cred(struct fs *fs, fuse_req_t req, struct nfs_cred *ret);
 
 /*
  * Whether nobody wants the answer any more: the caller was killed, or exits and only closes its files

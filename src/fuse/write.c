@@ -390,7 +390,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	request_init_open(&q->r, req, ino, &file_of(fi)->cred);
+	request_init_file(&q->r, req, ino, file_of(fi));
 	q->offset = (uint64_t)offset;
 	q->size = size;
 	q->r.unannounced = true;
@@ -542,7 +542,7 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool clo
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	request_init_open(&s->r, req, ino, &f->cred);
+	request_init_file(&s->r, req, ino, f);
 	s->r.unannounced = closes;
 	s->closes = closes;
 	s->file = f;

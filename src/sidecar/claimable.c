@@ -73,6 +73,14 @@ static int try_acl_entry(struct trial *t, acl_entry_t entry)
 	return try(t, &claim);
 }
 
+/* Whether it has one that says more than its mode. A filesystem may be without. */
+static bool has_acl(const struct access_file *f, char *ret_path, size_t size)
+{
+	/* Not /proc/self: that is the main thread's descriptor table. */
+	(void)snprintf(ret_path, size, "/proc/thread-self/fd/%d", f->fd);
+	return acl_extended_file(ret_path) > 0;
+}
+
 static int try_acl(struct trial *t)
 {
 	char path[48];
@@ -80,10 +88,8 @@ static int try_acl(struct trial *t)
 	acl_t acl;
 	int r;
 
-	/* Not /proc/self: that is the main thread's descriptor table. */
-	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", t->file->fd);
-	if (acl_extended_file(path) <= 0)
-		return 0; /* none, or a filesystem without */
+	if (!has_acl(t->file, path, sizeof(path)))
+		return 0;
 	acl = acl_get_file(path, ACL_TYPE_ACCESS);
 	if (acl == NULL)
 		return -errno;
@@ -119,4 +125,13 @@ int claimable_rights(const struct server_kind *server, const struct access_file 
 	*ret_read = t.read;
 	*ret_write = t.write;
 	return 0;
+}
+
+bool claimable_by_groups(const struct access_file *f, const struct broker_cred *cred)
+{
+	char path[48];
+
+	if (cred->uid == 0 || cred->uid == f->uid)
+		return false;
+	return (cred->gid != f->gid && (f->mode >> 3 & 07) != (f->mode & 07)) || has_acl(f, path, sizeof(path));
 }

@@ -17,3 +17,9 @@
 /* Runs with other credentials in between (thread_cred). */
 int claimable_rights(const struct server_kind *server, const struct access_file *f,
 	const struct export_perms *perms, bool *ret_read, bool *ret_write);
+
+/*
+ * Whether what the credential, after the squash, may do with the file can depend on its other groups. It does not for
+ * root, nor for the owner (fs/namei.c acl_permission_check), nor where its group, or the file's bits, decide the same.
+ */
+bool claimable_by_groups(const struct access_file *f, const struct broker_cred *cred);

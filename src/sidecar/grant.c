@@ -206,6 +206,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	}
 	reply->access = (uint32_t)r;
 	reply->root = ret->cred.uid == 0;
+	reply->any_groups = !claimable_by_groups(&file, &ret->cred);
 	/* A backing id has one credential, and which writer clears the bits depends on his own. */
 	if ((stx.stx_mode & (S_ISUID | S_ISGID)) != 0) {
 		reply->reason = REASON_SET_ID;

@@ -136,7 +136,7 @@ def write_nonce(nonce=None, record=None, registry=REGISTRY):
 ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
 WANT_ID, ATTR, WANT_FD, WANT_WRITE = 1, 2, 4, 8
-VERSION = 4
+VERSION = 5
 REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED = 26, 24, 13
 
 
@@ -259,8 +259,8 @@ class Broker:
 
 class Grant:
     def __init__(self, body):
-        (self.error, self.reason, self.access, self.id, self.writable, _,
-         self.fileid) = struct.unpack("=iIIiIIQ", body[:32])
+        (self.error, self.reason, self.access, self.id, self.writable, _, self.any_groups, _,
+         self.fileid) = struct.unpack("=iIIiIIIIQ", body[:40])
 
     def kind(self):
         return "descriptor" if self.id < 0 else "none" if self.id == 0 else "writable" if self.writable else "read-only"
