@@ -25,6 +25,7 @@
 #define RETRY_FG_MS 30000        /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
 #define RETRY_BG_MIN 10000
 #define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
+#define MAX_BACKGROUND 128 /* requests of which nobody waits for each: by aio, read-ahead, RELEASE. The kernel's are 12 */
 #define FUSE_STACK_DEPTH 1 /* backing files may lie on overlayfs, a container's root for one */
 
 struct session {
@@ -296,6 +297,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	conn->max_write = fs->wsize;
 	conn->max_read = fs->rsize;
 	conn->max_readahead = kernel_mount_read_ahead(fs); /* at most; the mount has set what it got */
+	conn->max_background = MAX_BACKGROUND;
 	conn->time_gran = 1;
 	/* The server clears set-id bits on write, chown and truncate. */
 	want(conn, FUSE_CAP_HANDLE_KILLPRIV_V2);
