@@ -7,6 +7,7 @@
 #include "log.h"
 
 #define MAX_FLYING 16 /* requests of one file on their way */
+#define LITTLE     65536 /* bytes that are written locally, and a pause follows */
 
 /* One gathered request; its data_write is the write log's from the answer on. */
 struct gathered {
@@ -17,7 +18,7 @@ struct gathered {
 	struct data_write *write;
 	struct stable_wait stable; /* the process keeps too much: a commit before the next */
 	uint64_t session; /* as a struct behind_writer's */
-	bool root;
+	bool root, written_here;
 	struct uring_io here;
 	struct granted_file *granted; /* with a reference while here is under way */
 	uint64_t number;
@@ -93,6 +94,7 @@ static void gathered_here(struct uring_io *io, ssize_t result)
 		submit(g);
 	} else {
 		g->write->call.args.io.data = g->write->data;
+		g->written_here = true;
 		gathered_done(g, WRITE_STABLE); /* or what FLUSH and FSYNC make stable here */
 	}
 	(void)granted_file_unref(granted);
@@ -142,7 +144,7 @@ static void pick(struct inode *i, bool all, struct actions *a)
 {
 	struct write_behind *b = &i->behind;
 
-	if (b->gathering && (all || b->flying == 0 || b->gathering->length == b->gathering->room)) {
+	if (b->gathering && (all || (b->flying == 0 && !b->pausing) || b->gathering->length == b->gathering->room)) {
 		list_append(&b->full, &b->gathering->node);
 		b->gathering = NULL;
 	}
@@ -229,8 +231,33 @@ static bool gathered_given_up(struct nfs_call *call)
 	return false;
 }
 
+struct pause {
+	struct uring_io io;
+	struct fs *fs;
+	struct inode *inode; /* a reference */
+};
+
+static void pause_over(struct uring_io *io, ssize_t result)
+{
+	struct pause *p = CONTAINER_OF(io, struct pause, io);
+	struct inode *i = p->inode;
+	struct actions a;
+
+	(void)result;
+	actions_init(&a);
+	{
+		LOCKED(&i->lock);
+		i->behind.pausing = false;
+		pick(i, false, &a);
+	}
+	act(&a);
+	(void)inode_unref(p->fs->inodes, i);
+	free(p);
+}
+
 static void gathered_end(struct gathered *g)
 {
+	struct pause *pause = g->written_here && g->length < LITTLE ? calloc(1, sizeof(*pause)) : NULL;
 	struct inode *i = g->inode;
 	struct write_behind *b = &i->behind;
 	struct fs *fs = g->fs;
@@ -251,10 +278,18 @@ static void gathered_end(struct gathered *g)
 				list_append(&a.waits, pos);
 			}
 		}
+		if (pause && !b->pausing) {
+			*pause = (struct pause){.fs = fs, .inode = inode_ref(i), .io.done = pause_over};
+			b->pausing = true;
+		}
 		pick(i, !list_empty(&b->waits), &a);
 	}
 	free(g);
 	act(&a);
+	if (pause && pause->inode)
+		uring_pause(fs->uring, &pause->io);
+	else
+		free(pause);
 	(void)inode_unref(fs->inodes, i);
 }
 

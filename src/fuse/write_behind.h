@@ -5,9 +5,10 @@
  * that did not ask to be synchronous.
  *
  * It keeps its own time: what comes while nothing is on its way is sent at once, what comes
- * meanwhile is gathered until an answer is there or a request is full. So there is no timer, and
- * nothing lies still. A writer who is too fast waits (its reply does). No two requests that overlap
- * are ever on their way together, since a server answers them in any order.
+ * meanwhile is gathered until an answer is there or a request is full. So nothing lies still. The backing
+ * file takes little data in less time than its writer needs for more, so a pause follows it, which for what
+ * comes is as if it were on its way still. A writer who is too fast waits (its reply does). No two requests
+ * that overlap are ever on their way together, since a server answers them in any order.
  *
  * Reads, GETATTR, SETATTR and commits wait until what came before them is answered. From its answer
  * on a write is the write log's. An error is kept there for the FLUSH and FSYNC of every open file.
@@ -31,6 +32,7 @@ struct write_behind {
 	struct list full;           /* struct gathered.node: wait for their turn */
 	struct list sent;
 	unsigned flying; /* how many those are */
+	bool pausing;
 	uint64_t last;   /* number of the newest */
 	uint64_t answered; /* attr_clock() when the last one was */
 	struct list writers, waits;

@@ -101,6 +101,7 @@ static struct io_uring_sqe *next_sqe(struct ring *g)
 
 static void submit(struct ring *g, struct uring_io *io)
 {
+	static struct __kernel_timespec pause = {.tv_nsec = 300000};
 	struct io_uring_sqe *sqe = next_sqe(g);
 	unsigned rest = (unsigned)(io->size - io->have);
 
@@ -115,6 +116,9 @@ static void submit(struct ring *g, struct uring_io *io)
 		break;
 	case URING_SYNC:
 		io_uring_prep_fsync(sqe, io->fd, 0);
+		break;
+	case URING_PAUSE:
+		io_uring_prep_timeout(sqe, &pause, 0, 0);
 		break;
 	}
 	io_uring_sqe_set_data(sqe, io);
@@ -307,6 +311,12 @@ void uring_write(struct uring *u, struct uring_io *io)
 void uring_sync(struct uring *u, struct uring_io *io)
 {
 	init(io, URING_SYNC);
+	start(u, io);
+}
+
+void uring_pause(struct uring *u, struct uring_io *io)
+{
+	init(io, URING_PAUSE);
 	start(u, io);
 }
 

@@ -29,6 +29,7 @@ enum uring_op {
 	URING_READ,
 	URING_WRITE,
 	URING_SYNC,
+	URING_PAUSE,
 };
 
 struct uring_io {
@@ -63,3 +64,6 @@ void uring_write(struct uring *u, struct uring_io *io);
 
 /* fsync(2). */
 void uring_sync(struct uring *u, struct uring_io *io);
+
+/* Nothing, for 300 us: long enough for a program to write some more, and too short to be missed. The result is an error. */
+void uring_pause(struct uring *u, struct uring_io *io);

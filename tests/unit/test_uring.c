@@ -293,6 +293,23 @@ static void a_limit_of_ours_is_an_error(void **state)
 	assert_int_equal(write_one(f, -1, (struct uring_io){.buf = bytes, .size = 1}), -EBADF);
 }
 
+static void a_pause_takes_its_time(void **state)
+{
+	struct fixture *f = *state;
+	struct waiter w = {.done = &f->done, .io.done = note}, last = w;
+	struct timespec before, after;
+
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &before), 0);
+	uring_pause(f->uring, &w.io);
+	assert_int_equal(sem_wait(&f->done), 0);
+	assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &after), 0);
+	assert_true((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec >= 300000);
+	assert_true(w.result < 0);
+	uring_pause(f->uring, &last.io);
+	f->uring = uring_free(f->uring);
+	assert_int_equal(w.calls + last.calls, 2);
+}
+
 static void the_end_waits_for_all(void **state)
 {
 	struct fixture *f = *state;
@@ -318,6 +335,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_written_is_there, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(writes_clear_set_id_bits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_limit_of_ours_is_an_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_pause_takes_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_all, set_up, tear_down),
 	};
 
