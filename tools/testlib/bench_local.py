@@ -129,6 +129,12 @@ class Local:
                               "--fallocate=none", f"--runtime={self.options.seconds}", "--output-format=json", *more))
         return sum(said["jobs"][0][side][key] for side in ("read", "write"))
 
+    def cached_reads(self, directory, jobs):
+        """What a server has in memory, which the direct cells of the other paths have dropped from there."""
+        for n in range(jobs):
+            (self.backing / f"data.{n}").read_bytes()
+        return self.fio(directory, "randread", 4096, 8, jobs, "--invalidate=0", direct=int(directory != self.backing))
+
     def small_ops(self, what, threads, cold):
         def measure(directory):
             if cold:
@@ -193,6 +199,9 @@ class Local:
                 for rw, what in (("randread", "reads"), ("randwrite", "writes")):
                     yield Cell(f"{word} {what}, direct, depth 8, {jobs} job{'s' * (jobs > 1)}", "IOPS",
                                lambda d, a=(rw, block, 8, jobs): self.fio(d, *a), reading)
+        for jobs in (1, JOBS):
+            yield Cell(f"4K reads of the page cache, depth 8, {jobs} job{'s' * (jobs > 1)}", "IOPS",
+                       lambda d, jobs=jobs: self.cached_reads(d, jobs), ["native", "uring", "remote", "floor"])
         yield Cell("4K mixed 75/25, direct, depth 64", "IOPS",
                    lambda d: self.fio(d, "randrw", 4096, 64, 1, "--rwmixread=75"), data)
         yield Cell(f"4K writes to one file, {JOBS} synchronous writers", "IOPS",
