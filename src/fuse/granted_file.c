@@ -20,28 +20,28 @@ static int open_for_reading(int fd)
 }
 
 /* Takes fd over. */
-static struct granted_file *new_file(struct backing_ids *ids, int fd, int32_t number, uint64_t generation)
+static struct granted_file *new_file(struct fs *fs, int fd, int32_t number, uint64_t generation)
 {
 	struct granted_file *g = fd >= 0 ? malloc(sizeof(*g)) : NULL;
 
 	if (!g) {
 		(void)close_fd(fd);
-		backing_ids_close(ids, number);
+		backing_ids_close(fs->ids, number);
 		return NULL;
 	}
-	backing_ids_descriptors(ids, 1);
+	backing_ids_descriptors(fs->ids, 1);
 	*g = (struct granted_file){
-		.refs = 1, .ids = ids, .fd = fd, .number = number, .generation = generation, .align = 1};
+		.refs = 1, .fs = fs, .file.fd = fd, .number = number, .generation = generation, .align = 1};
 	return g;
 }
 
 struct granted_file *granted_file_new(
-	struct backing_ids *ids, int fd, bool writable, int32_t number, uint64_t generation)
+	struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation)
 {
-	struct granted_file *g = new_file(ids, writable ? open_for_reading(fd) : fd, number, generation);
+	struct granted_file *g = new_file(fs, writable ? open_for_reading(fd) : fd, number, generation);
 
 	if (g && writable)
-		g->writer = new_file(ids, fd, 0, generation);
+		g->writer = new_file(fs, fd, 0, generation);
 	else if (writable)
 		(void)close_fd(fd);
 	return g;
@@ -63,13 +63,13 @@ static unsigned direct_alignment(int fd)
 
 void granted_file_set_direct(struct granted_file *g, bool direct)
 {
-	unsigned align = direct ? direct_alignment(g->fd) : 0;
+	unsigned align = direct ? direct_alignment(g->file.fd) : 0;
 
 	/* The description is this mount's alone. */
-	if (align != 0 && fcntl(g->fd, F_SETFL, O_DIRECT) < 0)
+	if (align != 0 && fcntl(g->file.fd, F_SETFL, O_DIRECT) < 0)
 		align = 0;
 	if (align == 0 && g->align > 1)
-		(void)fcntl(g->fd, F_SETFL, 0);
+		(void)fcntl(g->file.fd, F_SETFL, 0);
 	g->align = MAX(align, 1U);
 }
 
@@ -105,7 +105,7 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
 	(void)pthread_once(&once, look_at_ids);
 	if (!ids_are_plain)
 		return -EOPNOTSUPP;
-	if (fstat(g->fd, &st) < 0)
+	if (fstat(g->file.fd, &st) < 0)
 		return -errno;
 	*ret = (struct nfs_attr){.mode = st.st_mode,
 		.nlink = (uint32_t)st.st_nlink,
@@ -143,7 +143,7 @@ struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i,
 	struct granted_file *g = writer_of(fs, i, generation);
 	struct stat st;
 
-	if (g && (fstat(g->fd, &st) < 0 || (st.st_mode & (S_ISUID | S_ISGID)) != 0))
+	if (g && (fstat(g->file.fd, &st) < 0 || (st.st_mode & (S_ISUID | S_ISGID)) != 0))
 		g = granted_file_unref(g);
 	return g;
 }
@@ -159,14 +159,19 @@ void granted_file_changed(struct inode *i)
 	i->written_here++;
 }
 
+static void file_closed(struct uring_file *file)
+{
+	struct granted_file *g = CONTAINER_OF(file, struct granted_file, file);
+
+	(void)granted_file_unref(g->writer);
+	backing_ids_descriptors(g->fs->ids, -1);
+	backing_ids_close(g->fs->ids, g->number);
+	free(g);
+}
+
 struct granted_file *granted_file_unref(struct granted_file *g)
 {
-	if (!g || atomic_fetch_sub(&g->refs, 1) > 1)
-		return NULL;
-	(void)close_fd(g->fd);
-	(void)granted_file_unref(g->writer);
-	backing_ids_descriptors(g->ids, -1);
-	backing_ids_close(g->ids, g->number);
-	free(g);
+	if (g && atomic_fetch_sub(&g->refs, 1) == 1)
+		uring_file_close(g->fs->uring, &g->file, file_closed);
 	return NULL;
 }

@@ -6,18 +6,19 @@
  * One for writing is kept only while somebody has the file open for that, as nobody can execute it meanwhile: it is a
  * granted_file of its own, without a number, which that for reading has.
  *
- * Constant, but for what is atomic, and writer: the inode's lock.
+ * Constant, but for what is atomic, the rings' part of file, and writer: the inode's lock.
  */
 #pragma once
 
 #include <stdatomic.h>
 
 #include "fuse/fs.h"
+#include "io/uring.h"
 
 struct granted_file {
 	atomic_uint refs;
-	struct backing_ids *ids;
-	int fd;              /* for reading; a writer's for both */
+	struct fs *fs;
+	struct uring_file file; /* for reading; a writer's for both */
 	struct granted_file *writer; /* a reference, or NULL */
 	int32_t number;      /* the sidecar's, negative; a writer's 0 */
 	bool instead;        /* the kernel would not have an id */
@@ -30,7 +31,7 @@ struct granted_file {
 
 /* Takes fd over, also on failure; O_RDWR when it is for writing. One reference, or NULL when there is no memory or so. */
 struct granted_file *granted_file_new(
-	struct backing_ids *ids, int fd, bool writable, int32_t number, uint64_t generation);
+	struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation);
 
 /* Whether there is one and it is of that session, which is not 0. */
 static inline bool granted_file_serves(const struct granted_file *g, uint64_t generation)

@@ -314,7 +314,7 @@ static void open_remote(struct open_request *o)
 static void take_descriptor(struct open_request *o, const struct broker_open_reply *reply, int *fd)
 {
 	struct inode *i = o->r.inode;
-	struct granted_file *old, *g = granted_file_new(o->r.fs->ids, steal_fd(fd), reply->writable != 0,
+	struct granted_file *old, *g = granted_file_new(o->r.fs, steal_fd(fd), reply->writable != 0,
 		reply->backing_id, o->wish.generation);
 
 	if (g) {

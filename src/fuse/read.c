@@ -18,7 +18,7 @@ struct read_request {
 	size_t done; /* bytes that came in earlier, short replies */
 	char *buf;   /* they are kept here, or what is read locally; NULL while one reply was enough */
 	bool has_groups; /* the credential is whole */
-	bool in_payload; /* buf is the room of the request's ring entry: nothing to copy or free */
+	struct iovec payload; /* of the request's ring entry when that is buf: nothing to copy or free */
 	struct granted_file *granted;
 	size_t lead; /* bytes before what was asked for, as O_DIRECT wants whole blocks */
 	struct uring_io local;
@@ -26,7 +26,7 @@ struct read_request {
 
 static void end_read(struct read_request *q)
 {
-	if (!q->in_payload)
+	if (!q->payload.iov_base)
 		free(q->buf);
 	request_end(&q->r);
 }
@@ -37,7 +37,7 @@ static bool get_buf(struct read_request *q, size_t size, size_t align)
 	size_t room;
 
 	if (align == 1 && fuse_req_get_payload(q->r.req, &q->buf, &room, NULL) == 0 && room >= size)
-		q->in_payload = true;
+		q->payload = (struct iovec){.iov_base = q->buf, .iov_len = room};
 	else
 		q->buf = align > 1 ? aligned_alloc(align, size) : malloc(size);
 	return q->buf;
@@ -142,7 +142,8 @@ static void start_read(struct read_request *q)
 		return;
 	}
 	q->granted = g;
-	q->local = (struct uring_io){.fd = g->fd,
+	q->local = (struct uring_io){.file = &g->file,
+		.payload = q->payload,
 		.no_cache = g->no_cache || align > 1,
 		.align = (unsigned)align,
 		.buf = (uint8_t *)q->buf,

@@ -530,7 +530,7 @@ static void quiesce(struct session *s)
 		locks_end_waits(fs->locks, -ENOTCONN);
 	transport_stop(fs->transport);
 	probe_stop(fs->probe);
-	fs->uring = uring_free(fs->uring);
+	uring_stop(fs->uring);
 }
 
 static void release(struct session *s)
@@ -544,6 +544,7 @@ static void release(struct session *s)
 	fs->rights = cache_free(fs->rights);
 	fs->probe = probe_free(fs->probe);
 	fs->ids = backing_ids_free(fs->ids);
+	fs->uring = uring_free(fs->uring);
 	fs->locks = locks_free(fs->locks);
 	if (fs->session)
 		fuse_session_destroy(fs->session);

@@ -21,7 +21,8 @@ struct write_request {
 	struct request r;
 	struct uring_io here;
 	struct granted_file *granted; /* what it is written by here */
-	char *copy;                   /* of the data, unless the ring that brought it keeps it */
+	char *copy;                   /* of the data, unless the ring that brought it keeps it: */
+	struct iovec payload;
 	struct stable_wait wait;
 	struct behind_writer writer;
 	struct list append_node;
@@ -304,20 +305,17 @@ static void written_here(struct uring_io *io, ssize_t result)
 	(void)granted_file_unref(granted);
 }
 
-/* Whether the ring that brought the request keeps its data until the answer. */
-static bool is_kept(fuse_req_t req, const char *buf, size_t size)
+/* Whether the data stays until the answer, as the ring that brought the request keeps it. */
+static bool keep(struct write_request *q, const char **buf)
 {
 	char *payload;
 	size_t room;
 
-	return fuse_req_get_payload(req, &payload, &room, NULL) == 0 && buf >= payload && buf + size <= payload + room;
-}
-
-/* Whether the data stays until the answer. */
-static bool keep(struct write_request *q, const char **buf)
-{
-	if (is_kept(q->r.req, *buf, q->size))
+	if (fuse_req_get_payload(q->r.req, &payload, &room, NULL) == 0 && *buf >= payload &&
+		*buf + q->size <= payload + room) {
+		q->payload = (struct iovec){.iov_base = payload, .iov_len = room};
 		return true;
+	}
 	q->copy = malloc(q->size);
 	if (q->copy)
 		*buf = memcpy(q->copy, *buf, q->size);
@@ -350,7 +348,8 @@ static bool write_here(struct write_request *q, const char *buf, const struct fi
 		q->granted = granted_file_unref(q->granted);
 		return false;
 	}
-	q->here = (struct uring_io){.fd = q->granted->fd,
+	q->here = (struct uring_io){.file = &q->granted->file,
+		.payload = q->payload,
 		.buf = (uint8_t *)(uintptr_t)buf,
 		.size = q->size,
 		.offset = q->offset,
@@ -487,7 +486,7 @@ static void sync_here(struct sync_request *s)
 		sync_by_rpc(s);
 		return;
 	}
-	s->here = (struct uring_io){.fd = s->granted->fd, .done = synced_here};
+	s->here = (struct uring_io){.file = &s->granted->file, .done = synced_here};
 	uring_sync(s->r.fs->uring, &s->here);
 }
 

@@ -106,7 +106,7 @@ static bool submit_here(struct gathered *g)
 	g->granted = g->session != 0 ? granted_file_to_write(g->fs, g->inode, g->session) : NULL;
 	if (!g->granted)
 		return false;
-	g->here = (struct uring_io){.fd = g->granted->fd,
+	g->here = (struct uring_io){.file = &g->granted->file,
 		.buf = (uint8_t *)g->write->data,
 		.size = g->length,
 		.offset = g->offset,

@@ -9,14 +9,11 @@
 #include <sys/eventfd.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 
-#include <liburing.h>
-
+#include "io/registered.h"
 #include "log.h"
 
 #define ENTRIES   128 /* of a ring: more than that wait in its list */
-#define MAX_RINGS 16
 #define NOBODY    65534
 
 struct ring {
@@ -25,11 +22,13 @@ struct ring {
 	bool started, stopping;
 	pthread_t thread;
 	int wake_fd;         /* eventfd: something waits, or the end has come */
+	unsigned number, of; /* rings */
 
 	/* The thread's. */
 	struct io_uring uring;
 	unsigned in_flight;
 	uint64_t wakes;      /* what was read of wake_fd */
+	struct registered registered;
 	int root;            /* the credential of io_uring_register_personality(3), or a negative errno: no writes */
 };
 
@@ -52,7 +51,7 @@ static int init_ring(struct io_uring *uring)
 int uring_new(struct uring **ret)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned nrings = (unsigned)MAX(1, MIN(cpus, MAX_RINGS));
+	unsigned nrings = (unsigned)MAX(1, MIN(cpus, URING_MAX_RINGS));
 	struct io_uring trial;
 	struct uring *u;
 	int r = init_ring(&trial);
@@ -69,6 +68,8 @@ int uring_new(struct uring **ret)
 		(void)pthread_mutex_init(&u->rings[n].lock, NULL);
 		list_init(&u->rings[n].waiting);
 		u->rings[n].wake_fd = -1;
+		u->rings[n].number = n;
+		u->rings[n].of = nrings;
 	}
 	*ret = u;
 	return 0;
@@ -107,18 +108,25 @@ static void submit(struct ring *g, struct uring_io *io)
 
 	switch (io->op) {
 	case URING_READ:
-		io_uring_prep_read(sqe, io->fd, io->buf + io->have, rest, io->offset + io->have);
+		io_uring_prep_read(sqe, io->file->fd, io->buf + io->have, rest, io->offset + io->have);
+		registered_use(&g->registered, sqe, io);
 		break;
 	case URING_WRITE:
-		io_uring_prep_write(sqe, g->root >= 0 ? io->fd : -1, io->buf + io->have, rest, io->offset + io->have);
+		io_uring_prep_write(sqe, g->root >= 0 ? io->file->fd : -1, io->buf + io->have, rest, io->offset + io->have);
 		sqe->rw_flags = io->how;
 		sqe->personality = io->as_root && g->root >= 0 ? (uint16_t)g->root : 0;
+		if (g->root >= 0)
+			registered_use(&g->registered, sqe, io);
 		break;
 	case URING_SYNC:
-		io_uring_prep_fsync(sqe, io->fd, 0);
+		io_uring_prep_fsync(sqe, io->file->fd, 0);
+		registered_use(&g->registered, sqe, io);
 		break;
 	case URING_PAUSE:
 		io_uring_prep_timeout(sqe, &pause, 0, 0);
+		break;
+	case URING_FORGET:
+		registered_forget(&g->registered, sqe, io->file);
 		break;
 	}
 	io_uring_sqe_set_data(sqe, io);
@@ -132,16 +140,26 @@ static void submit_wake(struct ring *g)
 	io_uring_sqe_set_data(sqe, g);
 }
 
+static struct uring_io *take_waiting(struct ring *g)
+{
+	struct list *first;
+
+	LOCKED(&g->lock);
+	if (list_empty(&g->waiting))
+		return NULL;
+	first = g->waiting.next;
+	list_remove(first);
+	return CONTAINER_OF(first, struct uring_io, node);
+}
+
 /* What waits, as far as there is room. Returns whether the end has come. */
 static bool submit_waiting(struct ring *g)
 {
-	LOCKED(&g->lock);
-	while (!list_empty(&g->waiting) && g->in_flight < ENTRIES) {
-		struct list *first = g->waiting.next;
+	struct uring_io *io;
 
-		list_remove(first);
-		submit(g, CONTAINER_OF(first, struct uring_io, node));
-	}
+	while (g->in_flight < ENTRIES && (io = take_waiting(g)))
+		submit(g, io);
+	LOCKED(&g->lock);
 	return g->stopping && list_empty(&g->waiting);
 }
 
@@ -151,16 +169,21 @@ static void reap(struct ring *g)
 
 	while (io_uring_peek_cqe(&g->uring, &cqe) == 0) {
 		void *data = io_uring_cqe_get_data(cqe);
+		struct uring_io *io = data;
 		int n = cqe->res;
 
 		io_uring_cqe_seen(&g->uring, cqe);
 		g->in_flight--;
-		if (data == g)
+		if (data == g) {
 			submit_wake(g);
-		else if (n == -EINTR || n == -EAGAIN || !is_complete(data, n))
-			submit(g, data);
-		else
-			finish(data, n);
+		} else if (io->op == URING_FORGET) {
+			registered_forgotten(&g->registered, io->file, n);
+			finish(io, 0);
+		} else if (n == -EINTR || n == -EAGAIN || !is_complete(io, n)) {
+			submit(g, io);
+		} else {
+			finish(io, n);
+		}
 	}
 }
 
@@ -192,6 +215,7 @@ static void *run(void *arg)
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, NULL); /* SIGXFSZ: the limit is the daemon's, not the writer's */
 	g->root = become_nobody(&g->uring);
+	registered_init(&g->registered, &g->uring, g->number, g->of);
 	submit_wake(g);
 	/* At the end only the read of wake_fd is left, which exit cancels. */
 	while (last = submit_waiting(g), !last || g->in_flight > 1) {
@@ -200,6 +224,7 @@ static void *run(void *arg)
 			log_error("io_uring: %s", strerror(-r));
 		reap(g);
 	}
+	registered_end(&g->registered);
 	io_uring_queue_exit(&g->uring);
 	return NULL;
 }
@@ -211,6 +236,8 @@ static int start_ring(struct ring *g)
 	int r;
 
 	LOCKED(&g->lock);
+	if (g->stopping)
+		return -ECANCELED;
 	if (g->started)
 		return 0;
 	r = init_ring(&g->uring);
@@ -289,7 +316,7 @@ void uring_read(struct uring *u, struct uring_io *io)
 	init(io, URING_READ);
 	while (!io->no_cache) {
 		struct iovec iov = {.iov_base = io->buf + io->have, .iov_len = io->size - io->have};
-		ssize_t n = preadv2(io->fd, &iov, 1, (off_t)(io->offset + io->have), RWF_NOWAIT);
+		ssize_t n = preadv2(io->file->fd, &iov, 1, (off_t)(io->offset + io->have), RWF_NOWAIT);
 
 		if (n >= 0 && is_complete(io, n)) {
 			finish(io, n);
@@ -320,28 +347,61 @@ void uring_pause(struct uring *u, struct uring_io *io)
 	start(u, io);
 }
 
+static void forgotten(struct uring_io *io, ssize_t result)
+{
+	struct uring_file *file = io->file;
+	struct uring *u = file->uring;
+
+	(void)result;
+	for (unsigned n = 0; u && n < u->nrings; n++) {
+		if (file->places[n] <= 0)
+			continue;
+		init(io, URING_FORGET);
+		if (enqueue(&u->rings[n], io) == 0)
+			return;
+		/* It ends, and lets go of all. */
+	}
+	file->fd = close_fd(file->fd);
+	file->closed(file);
+}
+
+void uring_file_close(struct uring *u, struct uring_file *file, void (*closed)(struct uring_file *file))
+{
+	file->uring = u;
+	file->closed = closed;
+	file->forget = (struct uring_io){.file = file, .done = forgotten};
+	forgotten(&file->forget, 0);
+}
+
 /* Returns whether it has a thread, which then ends when everything is done. */
 static bool stop_ring(struct ring *g)
 {
 	LOCKED(&g->lock);
+	if (g->stopping)
+		return false;
 	g->stopping = true;
 	if (g->started)
 		wake(g);
 	return g->started;
 }
 
-struct uring *uring_free(struct uring *u)
+void uring_stop(struct uring *u)
 {
-	bool started[MAX_RINGS];
+	bool started[URING_MAX_RINGS] = {false};
 
-	if (!u)
-		return NULL;
 	/* Each of them takes no more before any is gone: what is done with an answer may ask for something. */
-	for (unsigned n = 0; n < u->nrings; n++)
+	for (unsigned n = 0; u && n < u->nrings; n++)
 		started[n] = stop_ring(&u->rings[n]);
-	for (unsigned n = 0; n < u->nrings; n++)
+	for (unsigned n = 0; u && n < u->nrings; n++)
 		if (started[n])
 			(void)pthread_join(u->rings[n].thread, NULL);
+}
+
+struct uring *uring_free(struct uring *u)
+{
+	if (!u)
+		return NULL;
+	uring_stop(u);
 	for (unsigned n = 0; n < u->nrings; n++) {
 		(void)close_fd(u->rings[n].wake_fd);
 		(void)pthread_mutex_destroy(&u->rings[n].lock);

@@ -22,24 +22,29 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include "util.h"
+
+#define URING_MAX_RINGS 16
 
 enum uring_op {
 	URING_READ,
 	URING_WRITE,
 	URING_SYNC,
 	URING_PAUSE,
+	URING_FORGET,
 };
 
 struct uring_io {
 	struct list node; /* the ring's */
 	enum uring_op op; /* which function it was given to */
-	int fd;           /* of a regular file; stays open until done */
+	struct uring_file *file; /* a regular one; stays open until done */
 	bool no_cache;    /* in, out: the file has no RWF_NOWAIT, do not try it */
 	unsigned align;   /* bytes, with O_DIRECT: whoever comes to the end of the file cannot go on when that grows; else 1 */
 	uint8_t *buf;
 	size_t size;      /* bytes; at most INT32_MAX */
+	struct iovec payload; /* that buf is in: a FUSE ring entry's, which stays as long as the rings; or nothing */
 	uint64_t offset;
 	int how;          /* of a write: RWF_APPEND, RWF_SYNC of pwritev2(2) */
 	bool as_root;     /* of a write */
@@ -50,10 +55,22 @@ struct uring_io {
 
 struct uring;
 
+/* A file that requests are for. Whoever opens it fills in fd, and 0; the rest is the rings'. */
+struct uring_file {
+	int fd;
+	short places[URING_MAX_RINGS]; /* where each ring has registered it: io/registered.h */
+	struct uring *uring;
+	struct uring_io forget;
+	void (*closed)(struct uring_file *file);
+};
+
 /* -ENOSYS or -EPERM where there is no io_uring, or it is not allowed: sysctl, seccomp. */
 int uring_new(struct uring **ret);
 
-/* Waits for everything. Takes NULL; returns NULL. */
+/* Waits for everything. What is asked for afterwards ends with -ECANCELED at once. Takes NULL. */
+void uring_stop(struct uring *u);
+
+/* Stops it, too. Takes NULL; returns NULL. */
 struct uring *uring_free(struct uring *u);
 
 /* None of them waits. */
@@ -67,3 +84,9 @@ void uring_sync(struct uring *u, struct uring_io *io);
 
 /* Nothing, for 300 us: long enough for a program to write some more, and too short to be missed. The result is an error. */
 void uring_pause(struct uring *u, struct uring_io *io);
+
+/*
+ * Closes a file with which nothing is under way any more, as soon as no ring has it registered; then closed() runs, with
+ * which the owner may free it. u is NULL where there are no rings.
+ */
+void uring_file_close(struct uring *u, struct uring_file *file, void (*closed)(struct uring_file *file));

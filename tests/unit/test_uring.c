@@ -2,6 +2,7 @@
 #include "cmocka_setup.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "io/uring.h"
+#include "io/registered.h"
 
 #define SIZE 1000003
 #define MANY 2000 /* more than a ring takes at once */
@@ -36,6 +37,7 @@ static void note(struct uring_io *io, ssize_t result)
 struct fixture {
 	struct uring *uring;
 	int fd;
+	struct uring_file file; /* with that fd */
 	sem_t done;
 };
 
@@ -50,6 +52,7 @@ static int set_up(void **state)
 		return -1;
 	}
 	f.fd = mkstemp(path);
+	f.file = (struct uring_file){.fd = f.fd};
 	(void)unlink(path);
 	for (size_t i = 0; i < SIZE; i++)
 		content[i] = (uint8_t)(i * 2654435761U >> 13);
@@ -73,10 +76,10 @@ static void forget_pages(int fd)
 	assert_int_equal(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 }
 
-static void start(struct fixture *f, struct waiter *w, int fd, uint64_t offset, size_t size)
+static void start(struct fixture *f, struct waiter *w, struct uring_file *file, uint64_t offset, size_t size)
 {
 	*w = (struct waiter){.done = &f->done,
-		.io = {.fd = fd, .offset = offset, .size = size, .align = 1, .buf = malloc(size), .done = note}};
+		.io = {.file = file, .offset = offset, .size = size, .align = 1, .buf = malloc(size), .done = note}};
 	assert_non_null(w->io.buf);
 	uring_read(f->uring, &w->io);
 }
@@ -90,11 +93,11 @@ static void finish(struct waiter *w, ssize_t expected)
 	free(w->io.buf);
 }
 
-static void read_one(struct fixture *f, int fd, uint64_t offset, size_t size, ssize_t expected)
+static void read_one(struct fixture *f, struct uring_file *file, uint64_t offset, size_t size, ssize_t expected)
 {
 	struct waiter w;
 
-	start(f, &w, fd, offset, size);
+	start(f, &w, file, offset, size);
 	assert_int_equal(sem_wait(&f->done), 0);
 	finish(&w, expected);
 }
@@ -106,12 +109,12 @@ static void what_the_file_has_is_read(void **state)
 	for (int cached = 0; cached < 2; cached++) {
 		if (!cached)
 			forget_pages(f->fd);
-		read_one(f, f->fd, 0, SIZE, SIZE);
-		read_one(f, f->fd, 4097, 1, 1);
-		read_one(f, f->fd, 77, 500000, 500000);
-		read_one(f, f->fd, SIZE - 10, 4096, 10);
-		read_one(f, f->fd, SIZE, 4096, 0);
-		read_one(f, f->fd, SIZE + 100000, 4096, 0);
+		read_one(f, &f->file, 0, SIZE, SIZE);
+		read_one(f, &f->file, 4097, 1, 1);
+		read_one(f, &f->file, 77, 500000, 500000);
+		read_one(f, &f->file, SIZE - 10, 4096, 10);
+		read_one(f, &f->file, SIZE, 4096, 0);
+		read_one(f, &f->file, SIZE + 100000, 4096, 0);
 	}
 }
 
@@ -122,9 +125,9 @@ static void a_read_that_is_half_there_is_whole(void **state)
 
 	forget_pages(f->fd);
 	assert_int_equal(posix_fadvise(f->fd, 0, 0, POSIX_FADV_RANDOM), 0);
-	read_one(f, f->fd, 0, 8192, 8192);
-	read_one(f, f->fd, 0, 200000, 200000);
-	read_one(f, f->fd, 199000, SIZE, SIZE - 199000);
+	read_one(f, &f->file, 0, 8192, 8192);
+	read_one(f, &f->file, 0, 200000, 200000);
+	read_one(f, &f->file, 199000, SIZE, SIZE - 199000);
 }
 
 /* A file ends in the middle of a block, where the next read begins. */
@@ -136,7 +139,7 @@ static void direct_reads_end_with_the_file(void **state)
 	assert_int_equal(fcntl(f->fd, F_SETFL, O_DIRECT), 0);
 	for (size_t from = 0; from < SIZE + align; from += 25 * align) {
 		struct waiter w = {.done = &f->done,
-			.io = {.fd = f->fd, .offset = from, .size = 100 * align, .no_cache = true,
+			.io = {.file = &f->file, .offset = from, .size = 100 * align, .no_cache = true,
 				.align = align, .buf = aligned_alloc(align, 100 * align), .done = note}};
 
 		assert_non_null(w.io.buf);
@@ -178,7 +181,7 @@ static void direct_reads_end_where_the_file_did(void **state)
 	for (int n = 0; n < 5000 && w.result >= 0; n++) {
 		uint64_t end = (uint64_t)lseek(f->fd, 0, SEEK_END);
 
-		w.io = (struct uring_io){.fd = f->fd, .offset = end / align * align, .size = 16 * align,
+		w.io = (struct uring_io){.file = &f->file, .offset = end / align * align, .size = 16 * align,
 			.no_cache = true, .align = align, .buf = aligned_alloc(align, 16 * align), .done = note};
 		assert_non_null(w.io.buf);
 		uring_read(f->uring, &w.io);
@@ -198,7 +201,7 @@ static void many_at_once_are_each_answered_once(void **state)
 	assert_non_null(w);
 	forget_pages(f->fd);
 	for (unsigned n = 0; n < MANY; n++)
-		start(f, &w[n], f->fd, n * 487ULL, 3000);
+		start(f, &w[n], &f->file, n * 487ULL, 3000);
 	for (unsigned n = 0; n < MANY; n++)
 		assert_int_equal(sem_wait(&f->done), 0);
 	for (unsigned n = 0; n < MANY; n++)
@@ -209,17 +212,18 @@ static void many_at_once_are_each_answered_once(void **state)
 static void errors_are_told(void **state)
 {
 	struct fixture *f = *state;
-	_cleanup_close_ int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct uring_file none = {.fd = -1}, directory = {.fd = fd};
 
-	read_one(f, -1, 0, 10, -EBADF);
-	read_one(f, directory, 0, 10, -EISDIR);
+	read_one(f, &none, 0, 10, -EBADF);
+	read_one(f, &directory, 0, 10, -EISDIR);
 }
 
-static ssize_t write_one(struct fixture *f, int fd, struct uring_io io)
+static ssize_t write_one(struct fixture *f, struct uring_file *file, struct uring_io io)
 {
 	struct waiter w = {.done = &f->done, .io = io};
 
-	w.io.fd = fd;
+	w.io.file = file;
 	w.io.done = note;
 	uring_write(f->uring, &w.io);
 	assert_int_equal(sem_wait(&f->done), 0);
@@ -230,7 +234,7 @@ static ssize_t write_one(struct fixture *f, int fd, struct uring_io io)
 static void what_is_written_is_there(void **state)
 {
 	struct fixture *f = *state;
-	struct waiter *w = calloc(MANY, sizeof(*w)), last = {.done = &f->done, .io = {.fd = f->fd, .done = note}};
+	struct waiter *w = calloc(MANY, sizeof(*w)), last = {.done = &f->done, .io = {.file = &f->file, .done = note}};
 	uint8_t *bytes = malloc(SIZE);
 	struct stat st;
 
@@ -240,7 +244,7 @@ static void what_is_written_is_there(void **state)
 		bytes[i] = (uint8_t)(content[i] ^ 0x5a);
 	for (unsigned n = 0; n < MANY; n++) {
 		w[n] = (struct waiter){.done = &f->done,
-			.io = {.fd = f->fd, .offset = n * 500U, .buf = bytes + n * 500U, .size = n + 1 < MANY ? 500 : SIZE - n * 500U,
+			.io = {.file = &f->file, .offset = n * 500U, .buf = bytes + n * 500U, .size = n + 1 < MANY ? 500 : SIZE - n * 500U,
 				.how = n % 3 == 0 ? RWF_SYNC : 0, .as_root = n % 2 == 0, .done = note}};
 		uring_write(f->uring, &w[n].io);
 	}
@@ -250,14 +254,14 @@ static void what_is_written_is_there(void **state)
 		assert_int_equal(w[n].calls, 1);
 		assert_int_equal(w[n].result, w[n].io.size);
 	}
-	assert_int_equal(write_one(f, f->fd, (struct uring_io){.buf = bytes, .size = 1000, .how = RWF_APPEND}), 1000);
+	assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = bytes, .size = 1000, .how = RWF_APPEND}), 1000);
 	uring_sync(f->uring, &last.io);
 	assert_int_equal(sem_wait(&f->done), 0);
 	assert_int_equal(last.result, 0);
 	assert_int_equal(fstat(f->fd, &st), 0);
 	assert_int_equal(st.st_size, SIZE + 1000);
 	memcpy(content, bytes, SIZE);
-	read_one(f, f->fd, 0, SIZE, SIZE);
+	read_one(f, &f->file, 0, SIZE, SIZE);
 	free(bytes);
 	free(w);
 }
@@ -273,7 +277,7 @@ static void writes_clear_set_id_bits(void **state)
 		skip();
 	for (int as_root = 0; as_root < 2; as_root++) {
 		assert_int_equal(fchmod(f->fd, 06777), 0);
-		assert_int_equal(write_one(f, f->fd, (struct uring_io){.buf = &byte, .size = 1, .as_root = as_root}), 1);
+		assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = &byte, .size = 1, .as_root = as_root}), 1);
 		assert_int_equal(fstat(f->fd, &st), 0);
 		assert_int_equal(st.st_mode & 07777, 0777);
 	}
@@ -283,14 +287,15 @@ static void a_limit_of_ours_is_an_error(void **state)
 {
 	struct fixture *f = *state;
 	struct rlimit before, low;
+	struct uring_file none = {.fd = -1};
 	uint8_t bytes[100] = {0};
 
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	low = (struct rlimit){.rlim_cur = SIZE + 50, .rlim_max = before.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
-	assert_int_equal(write_one(f, f->fd, (struct uring_io){.buf = bytes, .size = 100, .offset = SIZE + 60}), -EFBIG);
+	assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = bytes, .size = 100, .offset = SIZE + 60}), -EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-	assert_int_equal(write_one(f, -1, (struct uring_io){.buf = bytes, .size = 1}), -EBADF);
+	assert_int_equal(write_one(f, &none, (struct uring_io){.buf = bytes, .size = 1}), -EBADF);
 }
 
 static void a_pause_takes_its_time(void **state)
@@ -310,6 +315,176 @@ static void a_pause_takes_its_time(void **state)
 	assert_int_equal(w.calls + last.calls, 2);
 }
 
+/* How many lines below this heading the kernel has of this process's rings. */
+static unsigned registered(const char *heading)
+{
+	char path[300], line[300];
+	unsigned count = 0;
+
+	for (int fd = 3; fd < 100; fd++) {
+		bool below = false;
+		FILE *f;
+
+		(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+		f = fopen(path, "re");
+		while (f && fgets(line, sizeof(line), f)) {
+			unsigned number;
+			char first;
+
+			if (sscanf(line, " %u: %c", &number, &first) == 2)
+				count += below && first != '<'; /* <none> */
+			else
+				below = strncmp(line, heading, strlen(heading)) == 0;
+		}
+		if (f)
+			(void)fclose(f);
+	}
+	return count;
+}
+
+static bool eventually(const char *heading, unsigned least, unsigned most)
+{
+	unsigned count = 0;
+
+	for (int n = 0; n < 1000; n++) {
+		count = registered(heading);
+		if (count >= least && count <= most)
+			return true;
+		(void)usleep(10000); /* a ring that is busy does not tell */
+	}
+	(void)printf("# %s %u, expected %u to %u\n", heading, count, least, most);
+	return false;
+}
+
+/* Linux 6.14: io/registered.c */
+static bool registers_files(void)
+{
+	struct io_uring trial;
+	bool does;
+
+	assert_int_equal(io_uring_queue_init(2, &trial, 0), 0);
+	does = trial.features & IORING_FEAT_RW_ATTR;
+	io_uring_queue_exit(&trial);
+	return does;
+}
+
+static sem_t closed;
+
+static void note_closed(struct uring_file *file)
+{
+	assert_int_equal(file->fd, -1);
+	(void)sem_post(&closed);
+}
+
+/* Not from the page cache at once, so each asks a ring. */
+static void read_by_rings(struct fixture *f, struct uring_file *file, struct iovec payload, int times)
+{
+	for (int n = 0; n < times; n++) {
+		struct waiter w = {.done = &f->done, .io = {.file = file, .offset = (uint64_t)n * 1000, .size = 5000,
+							.align = 1, .no_cache = true, .payload = payload, .done = note}};
+
+		w.io.buf = payload.iov_base ? (uint8_t *)payload.iov_base + n : malloc(w.io.size);
+		uring_read(f->uring, &w.io);
+		assert_int_equal(sem_wait(&f->done), 0);
+		assert_int_equal(w.result, 5000);
+		assert_memory_equal(w.io.buf, content + w.io.offset, 5000);
+		if (!payload.iov_base)
+			free(w.io.buf);
+	}
+}
+
+static void what_is_asked_for_often_is_registered(void **state)
+{
+	struct fixture *f = *state;
+	struct uring_file file, once = {.fd = dup(f->fd)}, files[300] = {0};
+	const bool does = registers_files();
+	cpu_set_t all, one;
+	char path[48];
+
+	CPU_ZERO(&one);
+	(void)sem_init(&closed, 0, 0);
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+	read_by_rings(f, &once, (struct iovec){0}, 1);
+	assert_true(eventually("UserFiles:", 0, 0));
+	uring_file_close(f->uring, &once, note_closed);
+	assert_int_equal(sem_trywait(&closed), 0);
+
+	/* More than a ring takes, and each often enough. The CPU says which ring. */
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	CPU_SET(sched_getcpu(), &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	for (unsigned n = 0; n < ARRAY_SIZE(files); n++) {
+		files[n].fd = open(path, O_RDONLY | O_CLOEXEC);
+		assert_true(files[n].fd >= 0);
+		read_by_rings(f, &files[n], (struct iovec){0}, REGISTERED_OFTEN + 1);
+	}
+	assert_true(eventually("UserFiles:", does ? REGISTERED_FILES : 0, REGISTERED_FILES));
+	for (unsigned n = 0; n < ARRAY_SIZE(files); n++)
+		uring_file_close(f->uring, &files[n], note_closed);
+	for (unsigned n = 0; n < ARRAY_SIZE(files); n++)
+		assert_int_equal(sem_wait(&closed), 0);
+	assert_true(eventually("UserFiles:", 0, 0));
+	assert_int_equal(fcntl(f->fd, F_SETLEASE, F_WRLCK), 0); /* which needs that nobody else has it open */
+	assert_int_equal(fcntl(f->fd, F_SETLEASE, F_UNLCK), 0);
+
+	/* Their places are free again. */
+	for (int n = 0; n < 2; n++) {
+		file = (struct uring_file){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+		read_by_rings(f, &file, (struct iovec){0}, 100);
+		assert_true(eventually("UserFiles:", does ? 1 : 0, URING_MAX_RINGS));
+		if (n == 0) {
+			uring_file_close(f->uring, &file, note_closed);
+			assert_int_equal(sem_wait(&closed), 0);
+			assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+		}
+	}
+	uring_stop(f->uring);
+	uring_file_close(f->uring, &file, note_closed);
+	assert_int_equal(sem_trywait(&closed), 0);
+	assert_int_equal(fcntl(f->fd, F_SETLEASE, F_WRLCK), 0);
+	assert_int_equal(fcntl(f->fd, F_SETLEASE, F_UNLCK), 0);
+	uring_file_close(NULL, &(struct uring_file){.fd = dup(f->fd)}, note_closed);
+	assert_int_equal(sem_trywait(&closed), 0);
+}
+
+static void payloads_are_registered(void **state)
+{
+	struct fixture *f = *state;
+	const size_t size = 8192, count = 100; /* more than a ring takes */
+	uint8_t *room = aligned_alloc(4096, count * size);
+	struct iovec payload;
+	struct rlimit pinned;
+
+	assert_non_null(room);
+	for (size_t n = 0; n < count; n++) {
+		payload = (struct iovec){.iov_base = room + n * size, .iov_len = n == 0 ? count * size : size};
+		read_by_rings(f, &f->file, payload, 40);
+	}
+	payload = (struct iovec){.iov_base = room, .iov_len = count * size};
+	for (unsigned n = 0; n < count; n++) { /* of which only the beginning is registered */
+		struct waiter w = {.done = &f->done, .io = {.file = &f->file, .size = 5000, .align = 1, .no_cache = true,
+			.payload = payload, .buf = room + REGISTERED_BYTES - 50 * n, .done = note}};
+
+		uring_read(f->uring, &w.io);
+		assert_int_equal(sem_wait(&f->done), 0);
+		assert_int_equal(w.result, 5000);
+		assert_memory_equal(w.io.buf, content, 5000);
+	}
+	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &pinned), 0);
+	assert_true(eventually("UserBufs:", pinned.rlim_cur > 1U << 22 ? 2 : 0, 32));
+	for (int n = 0; n < 100; n++)
+		assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = (uint8_t *)payload.iov_base + n,
+			.payload = payload, .size = 100, .offset = SIZE + 100 * (uint64_t)n}), 100);
+	for (int n = 0; n < 100; n++) {
+		uint8_t bytes[100];
+
+		assert_int_equal(pread(f->fd, bytes, sizeof(bytes), SIZE + 100 * n), sizeof(bytes));
+		assert_memory_equal(bytes, (uint8_t *)payload.iov_base + n, sizeof(bytes));
+	}
+	f->uring = uring_free(f->uring);
+	free(room);
+}
+
 static void the_end_waits_for_all(void **state)
 {
 	struct fixture *f = *state;
@@ -317,7 +492,7 @@ static void the_end_waits_for_all(void **state)
 
 	forget_pages(f->fd);
 	for (unsigned n = 0; n < ARRAY_SIZE(w); n++)
-		start(f, &w[n], f->fd, n * 5000ULL, 4096);
+		start(f, &w[n], &f->file, n * 5000ULL, 4096);
 	f->uring = uring_free(f->uring);
 	for (unsigned n = 0; n < ARRAY_SIZE(w); n++)
 		finish(&w[n], MIN(4096, SIZE - (ssize_t)(n * 5000)));
@@ -336,6 +511,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(writes_clear_set_id_bits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_limit_of_ours_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_pause_takes_its_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_asked_for_often_is_registered, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(payloads_are_registered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_end_waits_for_all, set_up, tear_down),
 	};
 

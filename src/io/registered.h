@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * What a ring has registered, so that the kernel need not look it up and count or pin it for each request
+ * (io_uring_register(2)): files, and payloads of FUSE's ring entries. It costs system calls, so it is for what the ring is
+ * asked for often: REGISTERED_OFTEN times before. Of a payload it is the beginning, enough for small requests, since the
+ * pages are pinned, and a user has RLIMIT_MEMLOCK, 8 MiB as a rule, for all that he runs: the rings together take a
+ * quarter of that at most.
+ *
+ * The ring's thread's alone, and so is a file's place in it, until nothing is under way and the file is closed.
+ */
+#pragma once
+
+#include <liburing.h>
+
+#include "io/uring.h"
+
+#define REGISTERED_FILES    256
+#define REGISTERED_PAYLOADS 32    /* of all rings together */
+#define REGISTERED_BYTES    65536 /* of a payload */
+#define REGISTERED_OFTEN    16
+
+struct registered {
+	struct io_uring *uring;
+	unsigned ring;                /* which of a file's places is here */
+	short free[REGISTERED_FILES]; /* places that no file has; the first is 1 */
+	unsigned nfree;
+	unsigned npayloads;
+	struct {
+		const void *start; /* the first that came here stays */
+		unsigned asked;
+		bool there;
+	} payloads[REGISTERED_PAYLOADS];
+};
+
+/* On the thread of a ring, of so many. Without memory or descriptors for the tables it goes without. */
+void registered_init(struct registered *t, struct io_uring *uring, unsigned ring, unsigned nrings);
+
+/* Lets a read, write or fsync that is prepared use what is registered. */
+void registered_use(struct registered *t, struct io_uring_sqe *sqe, const struct uring_io *io);
+
+/* A request that takes the file, which has a place, out of the table; and its result. */
+void registered_forget(const struct registered *t, struct io_uring_sqe *sqe, const struct uring_file *file);
+void registered_forgotten(struct registered *t, struct uring_file *file, int result);
+
+/* Lets go of all files at once: when the ring goes, the kernel lets go of them some time later. */
+void registered_end(struct registered *t);
