@@ -19,6 +19,10 @@
 #define REGISTERED_BYTES    65536 /* of a payload */
 #define REGISTERED_OFTEN    16
 
+#ifndef IORING_FEAT_RW_ATTR /* liburing before 2.9 */
+#define IORING_FEAT_RW_ATTR (1U << 16)
+#endif
+
 struct registered {
 	struct io_uring *uring;
 	unsigned ring;                /* which of a file's places is here */
