@@ -275,13 +275,23 @@ def sidecar_command(*options):
 
 def sidecar_process():
     """/proc/PID of the only sidecar here."""
-    return next(p for p in Path("/proc").glob("[0-9]*") if (p / "comm").read_text().startswith("localiofs-sidec"))
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "comm").read_text().startswith("localiofs-sidec"):
+                return process
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # it has ended meanwhile
+    raise AssertionError("there is no sidecar")
 
 
 def sidecar_held():
     """Its threads, and the descriptors of all their tables: a session has one of its own."""
-    tasks = list((sidecar_process() / "task").iterdir())
-    return len(tasks), sum(len(os.listdir(task / "fd")) for task in tasks)
+    while True:
+        try:
+            tasks = list((sidecar_process() / "task").iterdir())
+            return len(tasks), sum(len(os.listdir(task / "fd")) for task in tasks)
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # one has ended meanwhile
 
 
 def sidecar_loads():
