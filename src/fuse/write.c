@@ -478,7 +478,7 @@ static void synced_here(struct uring_io *io, ssize_t result)
 	(void)granted_file_unref(granted);
 }
 
-/* What the daemon wrote to the backing file. */
+/* What the daemon wrote to the backing file, or a mapping: COMMIT the server may refuse who may no longer write. */
 static void sync_here(struct sync_request *s)
 {
 	s->granted = granted_file_of(s->r.fs, s->r.inode);
@@ -516,17 +516,13 @@ static void sync_log_done(struct stable_wait *wait, int error)
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
 	if (map_written)
 		fs_invalidate_attributes(s->r.fs, i);
-	if (body.backing_id == 0 && map_written && s->file->write) {
-		sync_by_rpc(s);
-		return;
-	}
 	waits = !s->closes || s->r.fs->options->commit != COMMIT_FSYNC;
-	if (!waits || (body.backing_id == 0 && !dirty_here)) {
-		request_end_error(&s->r, 0);
+	if (body.backing_id == 0 && ((map_written && s->file->write) || (dirty_here && waits))) {
+		sync_here(s);
 		return;
 	}
-	if (body.backing_id == 0) {
-		sync_here(s);
+	if (body.backing_id == 0 || !waits) {
+		request_end_error(&s->r, 0);
 		return;
 	}
 	s->broker.done = broker_committed;
