@@ -80,7 +80,7 @@ static void make_io(struct making *m, bool write)
 	op->slot = pick_slot(m, write ? slot_is_writer : slot_is_reader);
 	op->b = pick_length(m);
 	op->seed = pick_below(m, 1 << 30);
-	op->a = pick_offset(m, pick_size(m, op->slot));
+	op->a = write ? pick_end(m, pick_size(m, op->slot)) : pick_offset(m, pick_size(m, op->slot));
 	if (op->slot != OP_NONE && m->w->slots[op->slot].d->flags & O_DIRECT) {
 		op->kind = write ? OP_PWRITE : OP_PREAD;
 		op->a = 4096 * (int64_t)pick_below(m, 64);
@@ -209,7 +209,7 @@ static bool make_by_name(struct making *m)
 		break;
 	case OP_TRUNCATE:
 		pick_path(m, 92, WANT_REG, op->path, NULL);
-		op->a = pick_offset(m, 4000);
+		op->a = pick_end(m, 4000);
 		break;
 	case OP_STAT:
 		existing_path(m, WANT_ANY);
@@ -327,7 +327,7 @@ static void make_by_slot(struct making *m)
 		break;
 	case OP_FTRUNCATE:
 		op->slot = pick_slot(m, slot_is_writer);
-		op->a = pick_offset(m, pick_size(m, op->slot));
+		op->a = pick_end(m, pick_size(m, op->slot));
 		break;
 	case OP_FSYNC:
 		op->slot = pick_slot(m, slot_is_writer);

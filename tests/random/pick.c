@@ -233,6 +233,13 @@ int64_t pick_offset(struct making *m, int64_t size)
 	return PICK(m, -1, -5000, 1LL << 45, 1LL << 50, INT64_MAX);
 }
 
+int64_t pick_end(struct making *m, int64_t size)
+{
+	if (pick_percent(m, 3))
+		return PICK(m, EXT4_SIZE_MAX + 1, 1LL << 45, 1LL << 50, INT64_MAX);
+	return pick_offset(m, size);
+}
+
 uint32_t pick_mode(struct making *m)
 {
 	static const uint16_t plain[] = {0644, 0664, 0666, 0660, 0777, 0755, 0775, 0640, 0600, 0700};

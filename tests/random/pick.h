@@ -67,6 +67,7 @@ int64_t pick_size(const struct making *m, int slot);
 
 int64_t pick_length(struct making *m);
 int64_t pick_offset(struct making *m, int64_t size);
+int64_t pick_end(struct making *m, int64_t size); /* where a file grows to: too large more often */
 uint32_t pick_mode(struct making *m);
 uint32_t pick_directory_mode(struct making *m);
 int64_t pick_owner(struct making *m);
