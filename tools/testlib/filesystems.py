@@ -3,7 +3,6 @@ import ctypes
 import os
 import shutil
 import struct
-from pathlib import Path
 
 from . import loopdev
 from .namespaces import libc
@@ -38,7 +37,6 @@ def make_disk(kind, size, where, ramdisk):
 
 def make_directory(machine, where):
     """A directory of the machine's root filesystem (or where TMPDIR is), reached over a mount that all may cross."""
-    machine.chmod(0o755)
     (machine / "export").mkdir()
     where.parent.mkdir()
     run(["mount", "--bind", machine, where.parent])
@@ -59,7 +57,7 @@ def make(options, where, ramdisk):
     """An empty filesystem as options say, with its root at where."""
     kind, size = options.fs, options.size
     if kind == "dir":
-        make_directory(Path(options.directory), where)
+        make_directory(options.directory, where)
     else:
         where.mkdir()
     if kind == "tmpfs":

@@ -33,6 +33,13 @@ class Directory:
                 shutil.rmtree(self.path, ignore_errors=True)
             os._exit(0)
         os.close(end)
+        self.path.chmod(0o711)
+
+    def make(self, name, mode):
+        path = self.path / name
+        path.mkdir()
+        path.chmod(mode)
+        return path
 
     def remove(self):
         os.close(self.pipe)
