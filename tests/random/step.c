@@ -139,6 +139,9 @@ void step_run(struct world *w, struct pool *p, const struct op *op, struct step 
 		return;
 	if (makes)
 		before = world_opens(w);
+	/* What this open file is to be told of an earlier write, so that what it is told now is about this one. */
+	if (e->late && e->late->d->object->refused)
+		(void)fsync(e->late->fd[MOUNT]);
 	world_call(w, MOUNT, op, false);
 	wait_for_late_error(w, e->late);
 	refused = compare_refusal(w, op, e);
