@@ -359,6 +359,14 @@ static void granted(struct broker_call *call, int error, const void *body)
 		return;
 	}
 	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
+	/* Before a new version makes doubtful what was asked for until now: of who may, this is the answer. */
+	if (reply->reason != REASON_SET_ID)
+		known_opener(fs, o->r.inode, &o->r.call.cred,
+			&(struct opener){.access = reply->access,
+				.root = reply->root,
+				.any_groups = reply->any_groups,
+				.session = o->wish.generation},
+			o->r.asked);
 	error = know_version(o);
 	if (error == 0)
 		error = permission(o, reply->access);
@@ -367,13 +375,6 @@ static void granted(struct broker_call *call, int error, const void *body)
 		end_open(o, error);
 		return;
 	}
-	if (reply->reason != REASON_SET_ID)
-		known_opener(fs, o->r.inode, &o->r.call.cred,
-			&(struct opener){.access = reply->access,
-				.root = reply->root,
-				.any_groups = reply->any_groups,
-				.session = o->wish.generation},
-			o->r.asked);
 	if (reply->reason != REASON_NONE) {
 		fs->counters.last_denial = reply->reason;
 		fs->counters.grants_denied++;
