@@ -1,7 +1,6 @@
 """What the tests share in which the NFS server is away, slow or another: mounts whose log they read, the server's pid."""
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import lib
@@ -88,10 +87,10 @@ def in_child(function, *args):
 
 def ended(child, seconds):
     """The wait status of a child that ends in time, None for one that does not."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    status = None
+
+    def has_ended():
+        nonlocal status
         pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return status
-        time.sleep(0.02)
-    return None
+        return pid != 0
+    return status if lib.wait_for(has_ended, seconds) else None

@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -133,21 +134,54 @@ def errno_name(number):
 
 
 def wait_for(condition, seconds=15):
-    """Poll until it holds; False when it does not in time."""
+    """Poll until it holds; False when it does not in time, and not then, either, however long this was not run."""
     end = time.monotonic() + seconds
     while True:
+        over = time.monotonic() >= end
         try:
             if condition():
                 return True
         except OSError:
             pass
-        if time.monotonic() > end:
+        if over:
             return False
         time.sleep(0.01)
 
 
 def eventually(sentence, condition, seconds=15):
     return true(sentence, wait_for(condition, seconds), f"not within {seconds} s")
+
+
+class Stopwatch:
+    """with Stopwatch() as watch: watch.ran is the seconds since, without those in which this machine did not run us. What
+    is to be done at once has a bound in these; watch.seconds is all of them."""
+    TICK = 0.01
+
+    def __enter__(self):
+        self.begin, self.lost, self.over = time.monotonic(), 0.0, threading.Event()
+        self.ticker = threading.Thread(target=self.tick, daemon=True)
+        self.ticker.start()
+        return self
+
+    def tick(self):
+        last = time.monotonic()
+        while not self.over.wait(self.TICK):
+            now = time.monotonic()
+            self.lost += now - last - self.TICK
+            last = now
+
+    @property
+    def seconds(self):
+        return time.monotonic() - self.begin
+
+    @property
+    def ran(self):
+        time.sleep(2 * self.TICK)  # the last tick may be late itself
+        return self.seconds - self.lost
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.ticker.join()
 
 
 @contextlib.contextmanager

@@ -70,9 +70,9 @@ got:      $3"; fi
 
 # Wait until a command succeeds: eventually SECONDS SENTENCE COMMAND...
 eventually() {
-  local end=$((SECONDS + $1))
-  until "${@:3}" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$end" ] || { fail "$2" "not within $1 s: ${*:3}"; return; }
+  local end=$((SECONDS + $1)) over
+  until [ "$SECONDS" -lt "$end" ] || over=1; "${@:3}" >/dev/null 2>&1; do
+    [ ! "${over-}" ] || { fail "$2" "not within $1 s: ${*:3}"; return; }
     sleep 0.02
   done
   ok "$2"

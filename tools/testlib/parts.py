@@ -32,8 +32,11 @@ def tcp_answers(port):
 def wait_until(condition, timeout, what):
     """Poll condition() until it holds; PartError when it does not in time."""
     deadline = time.monotonic() + timeout
-    while not condition():
-        if time.monotonic() > deadline:
+    while True:
+        over = time.monotonic() >= deadline
+        if condition():
+            return
+        if over:
             raise PartError(f"{what}: not within {timeout} s")
         time.sleep(0.005)
 
