@@ -19,7 +19,8 @@
 #define BACKOFF_MIN_MS 200
 #define STEP_TIMEOUT_MS 5000  /* one broker exchange, or the question */
 #define MATCH_TIMEOUT_MS 1000 /* from the answered question to MATCHED */
-#define QUICK_ATTEMPTS 3      /* when what stands in the way passes by itself, and soon */
+#define QUICK_ATTEMPTS 6      /* when what stands in the way passes by itself, and soon */
+#define QUICK_PAUSE_MS 10     /* before the second, and twice as long before each further one */
 
 struct probe {
 	struct probe_options options;
@@ -340,17 +341,36 @@ static void drop_broker(struct probe *p)
 	p->broker = broker_client_unref(p->broker);
 }
 
+/* Until that time (now_ms()), or until somebody wants an attempt at once, or the end. */
+static void wait_until(struct probe *p, uint64_t until)
+{
+	while (!p->stopping && !atomic_exchange(&p->kicked, false)) {
+		struct pollfd fd = {.fd = p->wake_fd, .events = POLLIN};
+		uint64_t now = now_ms();
+
+		if (now >= until)
+			return;
+		if (poll(&fd, 1, (int)MIN(until - now, 3600000U)) > 0) {
+			uint64_t n;
+
+			(void)!read(p->wake_fd, &n, sizeof(n));
+		}
+	}
+}
+
 static int attempt(struct probe *p, struct attempt *a)
 {
-	bool changed = false;
+	bool passes = false;
 	int r = -ECANCELED;
 
 	for (unsigned i = 0; i < QUICK_ATTEMPTS && !p->stopping; i++) {
-		r = attempt_once(p, a, &changed);
+		if (i > 0)
+			wait_until(p, now_ms() + (QUICK_PAUSE_MS << (i - 1)));
+		r = attempt_once(p, a, &passes);
 		if (r == 0)
 			break;
 		drop_broker(p);
-		if (!changed)
+		if (!passes)
 			break;
 	}
 	return r;
@@ -384,18 +404,7 @@ static void wait_before_next(struct probe *p)
 	(void)getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
 	until = now_ms() + p->backoff_ms + jitter % (p->backoff_ms / 4 + 1);
 	p->backoff_ms = MIN(p->backoff_ms * 2, p->options.reprobe_s * 1000U);
-	while (!p->stopping && !atomic_exchange(&p->kicked, false)) {
-		struct pollfd fd = {.fd = p->wake_fd, .events = POLLIN};
-		uint64_t now = now_ms();
-
-		if (now >= until)
-			return;
-		if (poll(&fd, 1, (int)MIN(until - now, 3600000U)) > 0) {
-			uint64_t n;
-
-			(void)!read(p->wake_fd, &n, sizeof(n));
-		}
-	}
+	wait_until(p, until);
 }
 
 static void serve_session(struct probe *p)
