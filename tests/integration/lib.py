@@ -153,9 +153,9 @@ def eventually(sentence, condition, seconds=15):
 
 
 class Stopwatch:
-    """with Stopwatch() as watch: watch.ran is the seconds since, without those in which this machine did not run us. What
-    is to be done at once has a bound in these; watch.seconds is all of them."""
-    TICK = 0.01
+    """with Stopwatch() as watch: watch.ran is the seconds since, without those in which this machine did not run us for
+    longer than a busy one lets us wait. What is to be done at once has a bound in these; watch.seconds is all of them."""
+    TICK, BUSY = 0.01, 0.1
 
     def __enter__(self):
         self.begin, self.lost, self.over = time.monotonic(), 0.0, threading.Event()
@@ -167,7 +167,8 @@ class Stopwatch:
         last = time.monotonic()
         while not self.over.wait(self.TICK):
             now = time.monotonic()
-            self.lost += now - last - self.TICK
+            late = now - last - self.TICK
+            self.lost += late if late > self.BUSY else 0
             last = now
 
     @property
