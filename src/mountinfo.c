@@ -55,7 +55,7 @@ int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)
 
 struct wanted {
 	uint64_t id;
-	const char *path;
+	const char *path; /* NULL: whatever its mount point is called */
 	int (*f)(const struct mountinfo *m, void *arg);
 	void *arg;
 	bool found;
@@ -65,24 +65,22 @@ static int take_wanted(const struct mountinfo *m, void *arg)
 {
 	struct wanted *w = arg;
 
-	if (m->id != w->id || strcmp(m->target, w->path) != 0)
+	if (m->id != w->id || (w->path && strcmp(m->target, w->path) != 0))
 		return 0;
 	w->found = true;
 	return w->f(m, w->arg);
 }
 
-/* Of the topmost mount there. Not statx(2), which a FUSE mount of somebody else's refuses. */
-static int mount_id(const char *path, uint64_t *ret)
+/* Not statx(2), which a FUSE mount of somebody else's refuses, or never answers. */
+static int mount_id(int fd, uint64_t *ret)
 {
-	/* O_DIRECTORY would trigger an automount, and wait for it. */
-	_cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	char name[64], text[1024], *line;
+	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
 	(void)snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
-	if (read_small_file(name, text, sizeof(text)) < 0)
-		return -EIO;
+	n = read_small_file(name, text, sizeof(text));
+	if (n < 0)
+		return (int)n;
 	line = strstr(text, "mnt_id:");
 	if (!line)
 		return -EIO;
@@ -92,12 +90,27 @@ static int mount_id(const char *path, uint64_t *ret)
 	return parse_u64(line, 0, UINT64_MAX, ret);
 }
 
-int mountinfo_at(const char *path, int (*f)(const struct mountinfo *m, void *arg), void *arg)
+static int find_wanted(int fd, struct wanted *w)
 {
-	struct wanted w = {.path = path, .f = f, .arg = arg};
-	int r = mount_id(path, &w.id);
+	int r = mount_id(fd, &w->id);
 
 	if (r == 0)
-		r = mountinfo_each(take_wanted, &w);
-	return r == 0 && !w.found ? -EINVAL : r;
+		r = mountinfo_each(take_wanted, w);
+	return r == 0 && !w->found ? -EINVAL : r;
+}
+
+int mountinfo_at(const char *path, int (*f)(const struct mountinfo *m, void *arg), void *arg)
+{
+	/* Of the topmost mount there. O_DIRECTORY would trigger an automount, and wait for it. */
+	_cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct wanted w = {.path = path, .f = f, .arg = arg};
+
+	return fd < 0 ? -errno : find_wanted(fd, &w);
+}
+
+int mountinfo_of_fd(int fd, int (*f)(const struct mountinfo *m, void *arg), void *arg)
+{
+	struct wanted w = {.f = f, .arg = arg};
+
+	return find_wanted(fd, &w);
 }

@@ -27,3 +27,9 @@ int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg);
  * -EINVAL when the path is no mount's root, else as above.
  */
 int mountinfo_at(const char *path, int (*f)(const struct mountinfo *m, void *arg), void *arg);
+
+/*
+ * Calls f for the mount that a descriptor lies on, O_PATH ones included, and asks no file system. -ENOENT where /proc
+ * is not mounted, -EINVAL where the mount is not below this process's root, else as above.
+ */
+int mountinfo_of_fd(int fd, int (*f)(const struct mountinfo *m, void *arg), void *arg);

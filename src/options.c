@@ -95,7 +95,7 @@ static const struct option_entry table[] = {
 		.max = sizeof(((struct mount_options *)NULL)->registry), .form = "DIR",
 		.help = "the sidecar's registry (default " REGISTRY_DEFAULT ")"},
 	NUMBER("probeport", probeport, 1, 65535, "PORT",
-		"the sidecar's port on the server's host (default 20122)"),
+		"the sidecar's port on the server's host (default: the sidecar says, mostly 20122)"),
 	NUMBER("reprobe", reprobe, 1, 86400, "SECONDS",
 		"how long at most until a failed probe is repeated (default 60)"),
 	NUMBER("port", port, 0, 65535, "PORT", "the NFS server's port (default: ask, else 2049)"),
@@ -213,7 +213,6 @@ void options_init(struct mount_options *o)
 {
 	memset(o, 0, sizeof(*o));
 	o->local = LOCAL_AUTO;
-	o->probeport = LOCAL_RPC_PORT;
 	o->reprobe = 60;
 	o->acregmin = 3;
 	o->acdirmin = 30;

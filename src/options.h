@@ -94,7 +94,7 @@ struct mount_options {
 	bool debug;
 	unsigned port, mountport; /* 0: ask the port mapper */
 	unsigned proto, mountproto; /* enum protocol */
-	unsigned probeport;
+	unsigned probeport;       /* 0: the one that the sidecar tells */
 	unsigned reprobe;         /* seconds */
 	unsigned rsize, wsize;    /* bytes; 0: what the server prefers */
 	unsigned acregmin, acregmax, acdirmin, acdirmax; /* seconds; in this order for actimeo */

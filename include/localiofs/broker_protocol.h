@@ -7,11 +7,15 @@
  * is in host byte order. One packet is one message: a struct broker_header and one fixed body,
  * chosen by the type. A packet of another length than its type has is a protocol error and ends
  * the session. Requests carry an id which the reply repeats; many may be in flight, and replies
- * come in any order. Of requests only HELLO may carry a descriptor, one; of replies OPEN's does when its
+ * come in any order. Of requests only PROVE and HELLO carry a descriptor, one; of replies OPEN's does when its
  * backing_id is negative.
  *
- * The session is the connection. Order on it: ANNOUNCE, MATCHED (from the sidecar), HELLO, then
- * the rest. Anything out of order ends the session.
+ * The session is the connection. Order on it: ANNOUNCE, MATCHED (from the sidecar), PROVE where the client
+ * can, HELLO, then the rest. Anything out of order ends the session. A session repeats ANNOUNCE, with a nonce
+ * of its own each time, and the question of local_rpc.h behind it, at least every recheck_s seconds.
+ *
+ * Of every version alike are: the header, ANNOUNCE's type and the version at the start of its body, and GOODBYE. To a
+ * client of another version the sidecar says GOODBYE(REASON_VERSION), whatever else is in its ANNOUNCE.
  *
  * The page for people is localiofs-broker(7).
  */
@@ -19,7 +23,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION 5
+#define BROKER_VERSION 6
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH 128     /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS 16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
@@ -28,7 +32,7 @@
 
 enum broker_type {
 	/* requests of the client */
-	BROKER_ANNOUNCE = 1, /* struct broker_announce -> broker_status */
+	BROKER_ANNOUNCE = 1, /* struct broker_announce -> broker_announced */
 	BROKER_HELLO = 2,    /* struct broker_hello, with the /dev/fuse descriptor of a mount on which ids
 				can be registered -> broker_hello_reply */
 	BROKER_OPEN = 3,     /* struct broker_open -> broker_open_reply */
@@ -39,6 +43,7 @@ enum broker_type {
 	BROKER_SEEK = 8,     /* struct broker_range -> broker_amount */
 	BROKER_COPY = 9,     /* struct broker_copy -> broker_amount */
 	BROKER_TRUNCATE = 10, /* struct broker_truncate -> broker_truncated */
+	BROKER_PROVE = 12,   /* no body, with a memfd that carries OWNER_PROOF (registry_layout.h) -> broker_status */
 
 	/* replies: the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -84,12 +89,25 @@ struct broker_attr {
 	uint32_t pad;
 };
 
-/* The nonce file must exist already: the client makes it, then announces it. */
+/*
+ * The client's half of a nonce. The nonce is made of both halves (probe/nonce.h), so neither side can choose it, and
+ * nobody can have used it before.
+ */
 struct broker_announce {
 	uint32_t version; /* BROKER_VERSION */
-	uint32_t pad;
-	uint8_t nonce[16]; /* the UUID that names the file in nonces/ */
-	uint8_t proof[16]; /* what the client has put into that file's NONCE_PROOF, or zeros */
+	uint32_t reserved;
+	uint8_t uuid[16]; /* random */
+};
+
+struct broker_announced {
+	int32_t error;
+	uint32_t reason;
+	uint32_t slot;      /* of the file "registry": holds the nonce's hash from before this answer on */
+	uint32_t probeport; /* where to ask UUID_IS_LOCAL; 0 while the NFS server does not listen */
+	uint32_t recheck_s; /* a session whose last match is older than so many seconds ends */
+	uint32_t reserved;
+	uint8_t uuid[16];      /* the sidecar's half of the nonce, random */
+	uint8_t challenge[16]; /* random, the same for the whole connection: what OWNER_PROOF is to contain */
 };
 
 /* What every plain reply says. */
@@ -102,7 +120,7 @@ struct broker_status {
 struct broker_matched {
 	char peer[BROKER_PEER_LEN]; /* the RPC's source as the sidecar saw it: the session's auth domain */
 	uint32_t reserved_port;     /* 1 when that source port was below 1024 */
-	uint32_t trusted;           /* 1 when the proof was right: descriptors for writing may be asked for */
+	uint32_t reserved;
 };
 
 struct broker_hello {
@@ -211,7 +229,8 @@ BROKER_ASSERT(broker_header, 16);
 BROKER_ASSERT(broker_fh, 132);
 BROKER_ASSERT(broker_cred, 76);
 BROKER_ASSERT(broker_attr, 88);
-BROKER_ASSERT(broker_announce, 40);
+BROKER_ASSERT(broker_announce, 24);
+BROKER_ASSERT(broker_announced, 56);
 BROKER_ASSERT(broker_status, 8);
 BROKER_ASSERT(broker_matched, 64);
 BROKER_ASSERT(broker_hello, 136);
@@ -250,6 +269,7 @@ static inline uint32_t broker_packet_length(uint32_t type)
 		body = sizeof(struct broker_commit);
 		break;
 	case BROKER_PING:
+	case BROKER_PROVE:
 		body = 0;
 		break;
 	case BROKER_FALLOCATE:
@@ -266,6 +286,9 @@ static inline uint32_t broker_packet_length(uint32_t type)
 		body = sizeof(struct broker_truncated);
 		break;
 	case BROKER_ANNOUNCE | BROKER_REPLY:
+		body = sizeof(struct broker_announced);
+		break;
+	case BROKER_PROVE | BROKER_REPLY:
 	case BROKER_RELEASE | BROKER_REPLY:
 	case BROKER_COMMIT | BROKER_REPLY:
 	case BROKER_PING | BROKER_REPLY:

@@ -14,10 +14,10 @@
 	X(OFF,               3, "off",                "local=off was asked for") \
 	X(NO_PASSTHROUGH,    4, "no-passthrough",     "this kernel or libfuse has no FUSE passthrough") \
 	X(NO_REGISTRY,       5, "no-registry",        "the registry directory is not there: no sidecar runs on this host, or this container does not see its registry") \
-	X(BAD_REGISTRY,      6, "bad-registry",       "the registry is not to be trusted: it must be on tmpfs, root's, and writable by nobody else") \
-	X(REGISTRY_FULL,     7, "registry-full",      "no nonce could be written into the registry") \
+	X(BAD_REGISTRY,      6, "bad-registry",       "the registry is not to be trusted: a sidecar must have made and marked it, on tmpfs, writable by nobody else") \
+	X(REGISTRY_FULL,     7, "registry-full",      "the sidecar's registry has no slot left") \
 	X(NO_BROKER,         8, "no-broker",          "nobody listens on the registry's broker socket: the sidecar is not running") \
-	X(BAD_BROKER,        9, "bad-broker",         "the process on the broker socket is not root's or does not speak this protocol version") \
+	X(BAD_BROKER,        9, "bad-broker",         "the broker socket carries no mark of a sidecar, or the process behind it does not answer") \
 	X(PROBE_REFUSED,    10, "probe-refused",      "the server's host does not answer on probeport=: no sidecar runs there, or a firewall shuts the port") \
 	X(PROBE_TIMEOUT,    11, "probe-timeout",      "the server's host did not answer the probe in time") \
 	X(PROBE_DENIED,     12, "probe-denied",       "the sidecar on the server's host refused the probe") \
@@ -42,7 +42,11 @@
 	X(EXPORT_OPTIONS,   31, "export-options",     "the export has an option or a kind of client that the sidecar cannot honour; localiofs-sidecar --check names it") \
 	X(NOT_CONNECTED,    32, "not-connected",      "the client holds no connection to the NFS server at the address that it was matched with") \
 	X(SET_ID,           33, "set-id",             "files with set-id bits have no local path: who writes decides whether they keep them") \
-	X(NO_URING,         34, "no-uring",           "local=uring was asked for, and this kernel has no io_uring or does not allow it: sysctl kernel.io_uring_disabled, or a seccomp filter of the container")
+	X(NO_URING,         34, "no-uring",           "local=uring was asked for, and this kernel has no io_uring or does not allow it: sysctl kernel.io_uring_disabled, or a seccomp filter of the container") \
+	X(VERSION,          35, "version",            "the sidecar speaks another version of the broker protocol: install the same release of localiofs and localiofs-sidecar") \
+	X(NO_PERMISSION,    36, "no-permission",      "a security module or seccomp filter keeps the sidecar's mark on the registry from being read") \
+	X(NO_PROC,          37, "no-proc",            "/proc is not mounted, by which the registry is looked at safely") \
+	X(PEER_CHANGED,     38, "peer-changed",       "the client's address is not the one any more that its session began with")
 /* clang-format on */
 
 enum reason {

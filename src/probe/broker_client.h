@@ -31,10 +31,10 @@ typedef void (*broker_event_fn)(void *arg, uint32_t type, const void *body);
 
 /*
  * Connects, never blocking; -ECONNREFUSED or -ENOENT when nobody listens, -EAGAIN when the backlog
- * is full, -EPERM when the peer's uid is not root.
+ * is full. Whether the socket is a sidecar's is the caller's to find out before (probe/registry.h).
  */
-int broker_client_connect(const struct sockaddr_un *address, uid_t root, broker_event_fn event,
-	void *arg, struct broker_client **ret);
+int broker_client_connect(
+	const struct sockaddr_un *address, broker_event_fn event, void *arg, struct broker_client **ret);
 
 /* Ends the connection for good and fails every call, now and later, with -ENOTCONN. */
 void broker_client_close(struct broker_client *b);

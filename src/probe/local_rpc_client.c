@@ -6,59 +6,27 @@
 #include <sys/random.h>
 
 #include "localiofs/local_rpc.h"
-#include "probe/oncrpc.h"
 #include "tcp.h"
 
-/* 1 when the socket is ready, 0 at the deadline or when stopped. */
-static int wait_ready(const struct local_rpc_question *q, int fd, short events, uint64_t until)
+static void finish(struct local_rpc *l, enum reason answer)
 {
-	for (;;) {
-		struct pollfd fds[2] = {{.fd = fd, .events = events}, {.fd = q->stop_fd, .events = POLLIN}};
-		uint64_t now = now_ms();
-		int n = now >= until ? 0 : poll(fds, 2, (int)(until - now));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		return n > 0 && !fds[1].revents;
-	}
+	l->answer = answer;
+	local_rpc_end(l);
 }
 
-static enum reason connect_reason(int error)
+static void finish_unconnected(struct local_rpc *l, int error)
 {
-	return error == ETIMEDOUT ? REASON_PROBE_TIMEOUT : REASON_PROBE_REFUSED;
+	finish(l, error == -ETIMEDOUT ? REASON_PROBE_TIMEOUT : REASON_PROBE_REFUSED);
 }
 
-static enum reason read_answer(const struct local_rpc_question *q, int fd, uint32_t xid, uint64_t until)
+void local_rpc_end(struct local_rpc *l)
 {
-	uint8_t buf[ONCRPC_MAX_RECORD];
-	size_t received = 0;
-
-	for (;;) {
-		enum oncrpc_result result;
-		ssize_t n = oncrpc_record_size(buf, received, sizeof(buf));
-
-		if (n < 0)
-			return REASON_PROBE_DENIED;
-		if (n > 0) {
-			if (oncrpc_decode_reply(buf, (size_t)n, xid, &result, NULL, NULL) < 0)
-				return REASON_PROBE_DENIED;
-			return result == ONCRPC_SUCCESS ? REASON_NONE : REASON_PROBE_DENIED;
-		}
-		if (wait_ready(q, fd, POLLIN, until) == 0)
-			return REASON_PROBE_TIMEOUT;
-		n = recv(fd, buf + received, sizeof(buf) - received, 0);
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			continue;
-		if (n <= 0)
-			return REASON_PROBE_REFUSED;
-		received += (size_t)n;
-	}
+	l->fd = close_fd(l->fd);
 }
 
-enum reason local_rpc_ask(const struct local_rpc_question *q)
+void local_rpc_begin(struct local_rpc *l, const struct local_rpc_question *q)
 {
 	struct sockaddr_storage server = q->server;
-	_cleanup_close_ int fd = -1;
 	struct oncrpc_call call = {.program = LOCAL_RPC_PROGRAM,
 		.version = LOCAL_RPC_VERSION,
 		.procedure = LOCAL_RPC_UUID_IS_LOCAL,
@@ -67,28 +35,86 @@ enum reason local_rpc_ask(const struct local_rpc_question *q)
 		.gid = getegid(),
 		.args = q->uuid,
 		.args_length = sizeof(q->uuid)};
-	uint8_t record[ONCRPC_MAX_RECORD];
-	uint64_t until = now_ms() + q->timeout_ms;
 	unsigned source = 0;
 	ssize_t size;
 	int r;
 
+	*l = (struct local_rpc){
+		.fd = -1, .events = POLLOUT, .until = now_ms() + q->timeout_ms, .answer = REASON_PROBING};
 	(void)getrandom(&call.xid, sizeof(call.xid), GRND_NONBLOCK);
-	size = oncrpc_encode_call(&call, record, sizeof(record));
-	if (size < 0)
-		return REASON_PROBE_DENIED;
+	l->xid = call.xid;
+	size = oncrpc_encode_call(&call, l->record, sizeof(l->record));
+	if (size < 0) {
+		finish(l, REASON_PROBE_DENIED);
+		return;
+	}
+	l->size = (size_t)size;
 	address_set_port(&server, q->port);
 	r = tcp_open(&server, q->reserved_port, &source);
 	if (r < 0)
-		return connect_reason(-r);
-	fd = r;
-	if (wait_ready(q, fd, POLLOUT, until) == 0)
-		return REASON_PROBE_TIMEOUT;
-	r = tcp_opened(fd);
-	if (r < 0)
-		return connect_reason(-r);
+		finish_unconnected(l, r);
+	else
+		l->fd = r;
+}
+
+static void ask(struct local_rpc *l)
+{
+	socklen_t len = sizeof(l->source);
+	int r = tcp_opened(l->fd);
+
+	if (r == 0 && getsockname(l->fd, (struct sockaddr *)&l->source, &len) < 0)
+		r = -errno;
+	if (r < 0) {
+		finish_unconnected(l, r);
+		return;
+	}
 	/* A fresh connection takes a message this small at once. */
-	if (send(fd, record, (size_t)size, MSG_NOSIGNAL) != size)
-		return REASON_PROBE_REFUSED;
-	return read_answer(q, fd, call.xid, until);
+	if (send(l->fd, l->record, l->size, MSG_NOSIGNAL) != (ssize_t)l->size) {
+		finish(l, REASON_PROBE_REFUSED);
+		return;
+	}
+	l->events = POLLIN;
+}
+
+static enum reason judge(const struct local_rpc *l, size_t size)
+{
+	enum oncrpc_result result;
+
+	if (oncrpc_decode_reply(l->record, size, l->xid, &result, NULL, NULL) < 0 || result != ONCRPC_SUCCESS)
+		return REASON_PROBE_DENIED;
+	return REASON_NONE;
+}
+
+static void read_answer(struct local_rpc *l)
+{
+	ssize_t n = recv(l->fd, l->record + l->received, sizeof(l->record) - l->received, 0);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		finish(l, REASON_PROBE_REFUSED);
+		return;
+	}
+	l->received += (size_t)n;
+	n = oncrpc_record_size(l->record, l->received, sizeof(l->record));
+	if (n < 0)
+		finish(l, REASON_PROBE_DENIED);
+	else if (n > 0)
+		finish(l, judge(l, (size_t)n));
+}
+
+void local_rpc_step(struct local_rpc *l)
+{
+	struct pollfd fd = {.fd = l->fd, .events = l->events};
+
+	if (l->answer != REASON_PROBING)
+		return;
+	if (poll(&fd, 1, 0) > 0) {
+		if (l->events == POLLOUT)
+			ask(l);
+		else
+			read_answer(l);
+	} else if (now_ms() >= l->until) {
+		finish(l, REASON_PROBE_TIMEOUT);
+	}
 }

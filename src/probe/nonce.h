@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The client's nonce: one file in the registry's nonces/, alive from nonce_make() to nonce_drop().
- * Used by the probe's thread only.
+ * The nonce of one probe: made of a random half of the client's and one of the sidecar's, by SHA-1 (libuuid's
+ * uuid_generate_sha1, RFC 4122 4.3). Neither side can choose the nonce or bring an old one back, so nobody needs to
+ * remember which nonces were used. What is public is the nonce's hash, from which nobody gets the nonce.
+ *
+ * Plain functions, any thread.
  */
 #pragma once
 
-#include "localiofs/nonce_record.h"
-#include "probe/registry.h"
-#include "util.h"
+#include <stdint.h>
 
-struct nonce {
-	int dir;           /* nonces/, O_PATH */
-	uint8_t uuid[16];
-	char name[37];     /* the file's name: the UUID in text */
-	uint8_t proof[NONCE_PROOF_BYTES]; /* zeros where this process may give none */
-};
+#define NONCE_BYTES      16
+#define NONCE_LIFETIME_S 30 /* from the announcement to the question */
 
-#define NONCE_NONE {.dir = -1}
+/* A random half. */
+void nonce_half(uint8_t ret[NONCE_BYTES]);
 
-/* Makes a fresh UUID's file with a complete record; asker is for people. */
-int nonce_make(int registry, const char *asker, struct nonce *ret, struct registry_fault *fault);
+void nonce_make(const uint8_t client[NONCE_BYTES], const uint8_t sidecar[NONCE_BYTES], uint8_t ret[NONCE_BYTES]);
 
-/* Unlinks the file unless the sidecar already did, and closes the directory. */
-void nonce_drop(struct nonce *n);
-
-/* The machine's boot id in binary; what a record carries. */
-int boot_id_read(uint8_t ret[16]);
+/* What a slot of the registry shows of the nonce. */
+void nonce_hash(const uint8_t nonce[NONCE_BYTES], uint8_t ret[NONCE_BYTES]);

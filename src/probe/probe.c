@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "probe/probe.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -11,16 +13,39 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "localiofs/local_rpc.h"
 #include "log.h"
 #include "probe/local_rpc_client.h"
 #include "probe/nonce.h"
+#include "probe/owner_proof.h"
 #include "probe/registry.h"
+#include "tcp.h"
 
 #define BACKOFF_MIN_MS 200
+#define BACKOFF_CHEAP_MS 2000 /* at most, while nobody listens: then an attempt is one connect(2) */
 #define STEP_TIMEOUT_MS 5000  /* one broker exchange, or the question */
 #define MATCH_TIMEOUT_MS 1000 /* from the answered question to MATCHED */
 #define QUICK_ATTEMPTS 6      /* when what stands in the way passes by itself, and soon */
 #define QUICK_PAUSE_MS 10     /* before the second, and twice as long before each further one */
+#define RECHECKS 3            /* questions within the time that the sidecar believes the last one */
+#define RECHECK_RETRY_MS 20000
+
+/* One request of the attempt or session, and its answer. */
+struct exchange {
+	struct broker_call call;
+	bool answered;
+	int error;
+	union {
+		struct broker_status status;
+		struct broker_announced announced;
+		struct broker_hello_reply hello;
+	} body;
+};
+
+struct announcement {
+	struct broker_announce body;
+	struct exchange exchange;
+};
 
 struct probe {
 	struct probe_options options;
@@ -32,7 +57,7 @@ struct probe {
 	int wake_fd;
 	atomic_bool stopping, kicked;
 	atomic_uint_fast64_t generation; /* of the live session, 0 for none */
-	atomic_bool trusted;             /* by the last sidecar that matched */
+	atomic_bool trusted;             /* by the last sidecar that was given a proof */
 
 	pthread_mutex_t lock; /* guards status and session */
 	struct probe_status status;
@@ -41,7 +66,12 @@ struct probe {
 	/* The thread's own. */
 	struct broker_client *broker; /* of the attempt or session */
 	uint64_t last_generation;
+	struct local_rpc rpc; /* the question under way */
 	bool matched;
+	struct announcement recheck; /* repeated in the session */
+	bool rechecking;             /* it waits for an answer */
+	uint64_t recheck_ms;         /* now_ms() of the next one; 0 while one is under way */
+	unsigned recheck_every_ms;
 	bool ended;               /* the sidecar said so, or broke the protocol */
 	enum reason end_reason;
 	unsigned backoff_ms;
@@ -51,6 +81,7 @@ struct probe {
 /* Why an attempt failed; the first fault counts. */
 struct attempt {
 	struct registry_fault fault;
+	bool translated; /* the sidecar saw another address or port than the question came from */
 };
 
 static int PRINTF(3, 4) give_up(struct attempt *a, enum reason reason, const char *format, ...)
@@ -99,7 +130,6 @@ static void on_event(void *arg, uint32_t type, const void *body)
 		const struct broker_matched *m = body;
 
 		p->matched = true;
-		p->trusted = m->trusted;
 		LOCKED(&p->lock);
 		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s",
 			(int)sizeof(m->peer) - 1, m->peer);
@@ -121,55 +151,66 @@ static void on_event(void *arg, uint32_t type, const void *body)
 	}
 }
 
-/* Handles what comes until *until_true, the deadline, or the end. */
-static int run_until(struct probe *p, const bool *until_true, uint64_t deadline)
+/* What run_until() waits for. */
+typedef bool (*condition_fn)(struct probe *p, const void *arg);
+
+static int recheck(struct probe *p);
+
+/* The milliseconds until something is to be done, or -1. */
+static int time_left(struct probe *p, uint64_t deadline)
+{
+	uint64_t now = now_ms(), until = deadline;
+	int64_t left;
+
+	if (p->rpc.fd >= 0 && (until == 0 || p->rpc.until < until))
+		until = p->rpc.until;
+	if (p->generation != 0 && p->recheck_ms != 0 && (until == 0 || p->recheck_ms < until))
+		until = p->recheck_ms;
+	left = until == 0 ? -1 : (int64_t)MIN(until - MIN(now, until), INT32_MAX);
+	if (deadline == 0 && p->generation != 0) {
+		int housekeep = p->options.housekeep(p->options.arg);
+
+		left = left < 0 || (housekeep >= 0 && housekeep < left) ? housekeep : left;
+	}
+	return (int)left;
+}
+
+/* Handles what comes until the condition holds, the deadline, or the end. */
+static int run_until(struct probe *p, condition_fn until, const void *arg, uint64_t deadline)
 {
 	while (!p->stopping) {
-		int timeout = -1;
-		struct pollfd fds[2] = {{.fd = broker_client_fd(p->broker),
+		struct pollfd fds[3] = {{.fd = broker_client_fd(p->broker),
 						.events = (short)(POLLIN |
 							(broker_client_wants_write(p->broker) ? POLLOUT : 0))},
-			{.fd = p->wake_fd, .events = POLLIN}};
-		uint64_t now = now_ms();
+			{.fd = p->wake_fd, .events = POLLIN}, {.fd = p->rpc.fd, .events = p->rpc.events}};
 		int r;
 
-		if (until_true && *until_true)
+		if (until && until(p, arg))
 			return 0;
 		if (p->ended)
 			return -ENOTCONN;
-		if (deadline != 0 && now >= deadline)
+		if (deadline != 0 && now_ms() >= deadline)
 			return -ETIMEDOUT;
-		if (deadline != 0)
-			timeout = (int)(deadline - now);
-		else if (p->generation != 0)
-			timeout = p->options.housekeep(p->options.arg);
-		if (poll(fds, 2, timeout) < 0)
+		if (poll(fds, ARRAY_SIZE(fds), time_left(p, deadline)) < 0)
 			continue;
 		if (fds[1].revents) {
 			uint64_t n;
 
 			(void)!read(p->wake_fd, &n, sizeof(n));
 		}
+		local_rpc_step(&p->rpc);
 		r = broker_client_service(p->broker);
 		if (r == -EPROTO) {
 			p->end_reason = REASON_PROTOCOL;
 			p->ended = true;
 		}
+		if (r >= 0 && p->generation != 0)
+			r = recheck(p);
 		if (r < 0)
 			return r;
 	}
 	return -ECANCELED;
 }
-
-struct exchange {
-	struct broker_call call;
-	bool answered;
-	int error;
-	union {
-		struct broker_status status;
-		struct broker_hello_reply hello;
-	} body;
-};
 
 static void exchange_done(struct broker_call *call, int error, const void *body)
 {
@@ -181,8 +222,22 @@ static void exchange_done(struct broker_call *call, int error, const void *body)
 		return;
 	if (call->type == BROKER_HELLO)
 		memcpy(&x->body.hello, body, sizeof(x->body.hello));
+	else if (call->type == BROKER_ANNOUNCE)
+		memcpy(&x->body.announced, body, sizeof(x->body.announced));
 	else
 		memcpy(&x->body.status, body, sizeof(x->body.status));
+}
+
+static void begin_exchange(struct probe *p, struct exchange *x, uint32_t type, const void *body, size_t length, int fd)
+{
+	memset(x, 0, sizeof(*x));
+	x->call.done = exchange_done;
+	broker_client_send(p->broker, &x->call, type, body, length, fd);
+}
+
+static bool is_answered(struct probe *p, const void *arg)
+{
+	return ((const struct exchange *)arg)->answered;
 }
 
 /* One request of the attempt, waited for; its own memory outlives the connection's use of it. */
@@ -191,10 +246,8 @@ static int exchange(struct probe *p, struct exchange *x, uint32_t type, const vo
 {
 	int r;
 
-	memset(x, 0, sizeof(*x));
-	x->call.done = exchange_done;
-	broker_client_send(p->broker, &x->call, type, body, length, fd);
-	r = run_until(p, &x->answered, now_ms() + STEP_TIMEOUT_MS);
+	begin_exchange(p, x, type, body, length, fd);
+	r = run_until(p, is_answered, x, now_ms() + STEP_TIMEOUT_MS);
 	/* An answer counts, also when the sidecar hung up behind it. */
 	if (x->answered)
 		return x->error;
@@ -202,60 +255,211 @@ static int exchange(struct probe *p, struct exchange *x, uint32_t type, const vo
 	return r;
 }
 
-static int connect_broker(struct probe *p, struct attempt *a, int registry)
+/* A request got no answer: the sidecar has said why, or nothing. */
+static int unanswered(struct probe *p, struct attempt *a, const char *what, int error)
+{
+	if (p->ended)
+		return give_up(a, p->end_reason, "%s", reason_text(p->end_reason));
+	return give_up(a, REASON_BAD_BROKER, "the sidecar did not answer %s: %s", what, strerror(-error));
+}
+
+static int connect_broker(struct probe *p, struct attempt *a, int registry, struct registry_mark *ret_mark)
 {
 	struct sockaddr_un address;
-	int r = registry_broker_address(registry, &address, &a->fault);
+	_cleanup_close_ int fd = registry_open_socket(registry, ret_mark, &a->fault);
+	int r;
 
-	if (r < 0)
-		return r;
-	r = broker_client_connect(&address, registry_root_uid(), on_event, p, &p->broker);
-	if (r == -EPERM)
-		return give_up(a, REASON_BAD_BROKER, "%s/" BROKER_SOCKET_NAME " is served by a process that is not root's",
-			p->registry);
+	if (fd < 0)
+		return fd;
+	registry_socket_address(fd, &address);
+	r = broker_client_connect(&address, on_event, p, &p->broker);
 	if (r < 0)
 		return give_up(a, REASON_NO_BROKER, "%s/" BROKER_SOCKET_NAME ": %s", p->registry, strerror(-r));
 	return 0;
 }
 
-static int announce(struct probe *p, struct attempt *a, const struct nonce *n)
-{
-	struct broker_announce body = {.version = BROKER_VERSION};
-	struct exchange x;
-	int r;
+/* ---- the announcement and the question ---- */
 
-	memcpy(body.nonce, n->uuid, sizeof(body.nonce));
-	memcpy(body.proof, n->proof, sizeof(body.proof));
-	r = exchange(p, &x, BROKER_ANNOUNCE, &body, sizeof(body), -1);
+static void announcement_init(struct announcement *n)
+{
+	n->body = (struct broker_announce){.version = BROKER_VERSION};
+	nonce_half(n->body.uuid);
+}
+
+static void announced_nonce(const struct announcement *n, uint8_t ret[NONCE_BYTES])
+{
+	nonce_make(n->body.uuid, n->exchange.body.announced.uuid, ret);
+}
+
+/* That the sidecar on this socket writes the registry that is seen here. */
+static int check_slot(struct attempt *a, int registry, const struct announcement *n)
+{
+	uint8_t nonce[NONCE_BYTES], hash[NONCE_BYTES];
+	struct registry_slot slot;
+	int r = registry_read_slot(registry, n->exchange.body.announced.slot, &slot, &a->fault);
+
 	if (r < 0)
-		return give_up(a, REASON_BAD_BROKER, "the sidecar did not answer the announcement: %s", strerror(-r));
-	if (x.body.status.error < 0)
-		return give_up(a, (enum reason)x.body.status.reason, "the sidecar refused the announcement: %s",
-			reason_text(x.body.status.reason));
+		return r;
+	announced_nonce(n, nonce);
+	nonce_hash(nonce, hash);
+	if (slot.state != REGISTRY_SLOT_ANNOUNCED || memcmp(slot.hash, hash, sizeof(hash)) != 0)
+		return give_up(a, REASON_BAD_REGISTRY,
+			"slot %u of the registry does not hold the announced nonce: another sidecar's socket lies there",
+			n->exchange.body.announced.slot);
 	return 0;
 }
 
-static int ask_and_match(struct probe *p, struct attempt *a, const struct nonce *n)
+static int announce(struct probe *p, struct attempt *a, int registry, struct announcement *n)
 {
-	struct local_rpc_question q = {.port = p->options.port,
-		.reserved_port = p->options.reserved_port,
-		.timeout_ms = STEP_TIMEOUT_MS,
-		.stop_fd = -1};
-	enum reason answer;
+	const struct broker_announced *answer = &n->exchange.body.announced;
+	int r;
+
+	announcement_init(n);
+	r = exchange(p, &n->exchange, BROKER_ANNOUNCE, &n->body, sizeof(n->body), -1);
+	if (r < 0)
+		return unanswered(p, a, "the announcement", r);
+	if (answer->error < 0)
+		return give_up(a, (enum reason)answer->reason, "the sidecar refused the announcement: %s",
+			reason_text(answer->reason));
+	p->recheck_every_ms = MAX(answer->recheck_s, 1) * 1000U / RECHECKS;
+	return check_slot(a, registry, n);
+}
+
+/* -ENOTCONN while there is no NFS connection that could say where to. */
+static int begin_question(struct probe *p, const struct announcement *n, unsigned *ret_port)
+{
+	unsigned told = n->exchange.body.announced.probeport;
+	struct local_rpc_question q = {.reserved_port = p->options.reserved_port, .timeout_ms = STEP_TIMEOUT_MS};
 	int r = p->options.server_address(p->options.arg, &q.server);
 
 	if (r < 0)
-		return give_up(a, REASON_NFS_DOWN, "%s", reason_text(REASON_NFS_DOWN));
-	memcpy(q.uuid, n->uuid, sizeof(q.uuid));
+		return r;
+	q.port = p->options.port != 0 ? p->options.port : told != 0 && told <= UINT16_MAX ? told : LOCAL_RPC_PORT;
+	*ret_port = q.port;
+	announced_nonce(n, q.uuid);
 	p->matched = false;
-	answer = local_rpc_ask(&q);
-	/* Whatever was answered, or not, only MATCHED on our own connection counts. */
-	r = run_until(p, &p->matched, now_ms() + (answer == REASON_NONE ? MATCH_TIMEOUT_MS : 0) + 1);
-	if (r == 0)
+	local_rpc_end(&p->rpc);
+	local_rpc_begin(&p->rpc, &q);
+	return 0;
+}
+
+static bool is_matched(struct probe *p, const void *arg)
+{
+	return p->matched;
+}
+
+static bool is_matched_or_answered(struct probe *p, const void *arg)
+{
+	return p->matched || p->rpc.answer != REASON_PROBING;
+}
+
+/* An address as the sidecar writes it: ip_address_format_port(). */
+static void format_address(const struct sockaddr_storage *from, char ret[BROKER_PEER_LEN])
+{
+	const struct sockaddr_in6 *in6 = (const void *)from;
+	const struct sockaddr_in *in = (const void *)from;
+	char text[INET6_ADDRSTRLEN] = "";
+
+	if (from->ss_family == AF_INET)
+		(void)inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
+		(void)inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, text, sizeof(text));
+	else
+		(void)inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
+	(void)snprintf(ret, BROKER_PEER_LEN, strchr(text, ':') ? "[%s]:%u" : "%s:%u", text, address_port(from));
+}
+
+/*
+ * The session's auth domain is what the sidecar saw. Where that is not what our own socket had, somebody between may
+ * have passed the question on; the second time the same is taken for the way things are, and said.
+ */
+static int check_peer(struct probe *p, struct attempt *a, bool *ret_again)
+{
+	char own[BROKER_PEER_LEN], seen[BROKER_PEER_LEN];
+	bool first = !a->translated;
+
+	format_address(&p->rpc.source, own);
+	{
+		LOCKED(&p->lock);
+		(void)snprintf(seen, sizeof(seen), "%s", p->status.peer);
+	}
+	a->translated = strcmp(own, seen) != 0;
+	if (!a->translated || !first)
 		return 0;
-	if (answer == REASON_NONE)
+	*ret_again = true;
+	return give_up(a, REASON_NOT_MATCHED, "the probe came from %s, and the sidecar saw %s", own, seen);
+}
+
+static int ask_and_match(struct probe *p, struct attempt *a, const struct announcement *n, bool *ret_again)
+{
+	enum reason answer;
+	unsigned port;
+	int r = begin_question(p, n, &port);
+
+	if (r < 0)
+		return give_up(a, REASON_NFS_DOWN, "%s", reason_text(REASON_NFS_DOWN));
+	r = run_until(p, is_matched_or_answered, NULL, now_ms() + STEP_TIMEOUT_MS);
+	answer = r == -ETIMEDOUT ? REASON_PROBE_TIMEOUT : p->rpc.answer;
+	/* Whatever was answered, or not, only MATCHED on our own connection counts. */
+	if (r == 0 && !p->matched)
+		r = run_until(p, is_matched, NULL, now_ms() + (answer == REASON_NONE ? MATCH_TIMEOUT_MS : 0) + 1);
+	local_rpc_end(&p->rpc);
+	if (r == 0)
+		return check_peer(p, a, ret_again);
+	if (p->ended)
+		return unanswered(p, a, "the question", r);
+	if (answer == REASON_NONE || answer == REASON_PROBING)
 		answer = REASON_NOT_MATCHED;
-	return give_up(a, answer, "port %u: %s", p->options.port, reason_text(answer));
+	return give_up(a, answer, "port %u: %s", port, reason_text(answer));
+}
+
+/*
+ * In the session: asks again from time to time and after each reconnect, without waiting. Whether the address is still
+ * ours the sidecar judges: it ends a session whose address went to somebody else, or whose last match is too old.
+ */
+static int recheck(struct probe *p)
+{
+	uint64_t now = now_ms();
+	unsigned port;
+
+	if (atomic_exchange(&p->kicked, false))
+		p->recheck_ms = p->recheck_ms != 0 ? now : 0;
+	if (p->recheck_ms != 0 && now >= p->recheck_ms) {
+		p->recheck_ms = 0;
+		p->rechecking = true;
+		announcement_init(&p->recheck);
+		begin_exchange(p, &p->recheck.exchange, BROKER_ANNOUNCE, &p->recheck.body, sizeof(p->recheck.body), -1);
+	}
+	if (p->rechecking && p->recheck.exchange.answered) {
+		p->rechecking = false;
+		if (p->recheck.exchange.error < 0 || p->recheck.exchange.body.announced.error < 0 ||
+			begin_question(p, &p->recheck, &port) < 0)
+			p->recheck_ms = now + MIN(p->recheck_every_ms, RECHECK_RETRY_MS);
+	}
+	if (p->recheck_ms == 0 && !p->rechecking && p->rpc.answer != REASON_PROBING)
+		p->recheck_ms = now + (p->rpc.answer == REASON_NONE ? p->recheck_every_ms
+								     : MIN(p->recheck_every_ms, RECHECK_RETRY_MS));
+	return 0;
+}
+
+/* Who owns the machine shows it: then the sidecar sends descriptors for writing. Nothing fails for want of that. */
+static int prove(struct probe *p, struct attempt *a, const struct announcement *n, const struct registry_mark *socket)
+{
+	struct owner_proof proof = {.device = socket->device, .inode = socket->inode};
+	_cleanup_close_ int fd = -1;
+	struct exchange x;
+	int r;
+
+	p->trusted = false;
+	memcpy(proof.challenge, n->exchange.body.announced.challenge, sizeof(proof.challenge));
+	fd = owner_proof_make(&proof);
+	if (fd < 0)
+		return 0;
+	r = exchange(p, &x, BROKER_PROVE, NULL, 0, fd);
+	if (r < 0)
+		return unanswered(p, a, "the proof", r);
+	p->trusted = x.body.status.error == 0;
+	return 0;
 }
 
 static bool same_file(const struct broker_attr *a, const struct broker_attr *b)
@@ -282,7 +486,7 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 		return give_up(a, REASON_NFS_DOWN, "the NFS server does not say what the root is: %s", strerror(-r));
 	r = exchange(p, &x, BROKER_HELLO, &body, sizeof(body), p->fuse_fd);
 	if (r < 0)
-		return give_up(a, REASON_BAD_BROKER, "the sidecar did not answer HELLO: %s", strerror(-r));
+		return unanswered(p, a, "HELLO", r);
 	/* HELLO may be there before the kernel has read our answer to INIT: no mount's descriptor yet. */
 	*ret_again = x.body.hello.reason == REASON_BAD_DESCRIPTOR;
 	if (x.body.hello.error < 0)
@@ -310,7 +514,8 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 static int attempt_once(struct probe *p, struct attempt *a, bool *ret_again)
 {
 	_cleanup_close_ int registry = -1;
-	struct nonce nonce = NONCE_NONE;
+	struct registry_mark socket;
+	struct announcement n;
 	int r;
 
 	p->ended = false;
@@ -318,25 +523,21 @@ static int attempt_once(struct probe *p, struct attempt *a, bool *ret_again)
 	registry = registry_open(p->registry, &a->fault);
 	if (registry < 0)
 		return registry;
-	r = connect_broker(p, a, registry);
-	if (r < 0)
-		return r;
-	r = nonce_make(registry, p->asker, &nonce, &a->fault);
-	if (r < 0)
-		return r;
-	r = announce(p, a, &nonce);
+	r = connect_broker(p, a, registry, &socket);
 	if (r == 0)
-		r = ask_and_match(p, a, &nonce);
-	nonce_drop(&nonce);
-	if (r < 0)
-		return r;
-	return hello(p, a, ret_again);
+		r = announce(p, a, registry, &n);
+	if (r == 0)
+		r = ask_and_match(p, a, &n, ret_again);
+	if (r == 0)
+		r = prove(p, a, &n, &socket);
+	return r < 0 ? r : hello(p, a, ret_again);
 }
 
 static void drop_broker(struct probe *p)
 {
 	if (!p->broker)
 		return;
+	local_rpc_end(&p->rpc);
 	broker_client_close(p->broker);
 	p->broker = broker_client_unref(p->broker);
 }
@@ -396,24 +597,34 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 		log_info("%s is remote (%s): %s", p->asker, reason_code(reason), detail);
 }
 
-static void wait_before_next(struct probe *p)
+static void wait_before_next(struct probe *p, enum reason reason)
 {
 	uint32_t jitter = 0;
 	uint64_t until;
 
 	(void)getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
+	if (reason == REASON_NO_REGISTRY || reason == REASON_NO_BROKER)
+		p->backoff_ms = MIN(p->backoff_ms, BACKOFF_CHEAP_MS);
 	until = now_ms() + p->backoff_ms + jitter % (p->backoff_ms / 4 + 1);
 	p->backoff_ms = MIN(p->backoff_ms * 2, p->options.reprobe_s * 1000U);
 	wait_until(p, until);
 }
 
-static void serve_session(struct probe *p)
+static void serve_session(struct probe *p, const struct attempt *a)
 {
+	char own[BROKER_PEER_LEN], detail[256];
 	int r;
 
+	format_address(&p->rpc.source, own);
+	(void)snprintf(detail, sizeof(detail), a->translated
+			? "%s; it saw another address than %s, from which the probe came: NAT or a relay lies between"
+			: "%s", reason_text(REASON_LOCAL), own);
 	begin_generation(p);
-	set_status(p, PROBE_STATE_LOCAL, REASON_LOCAL, reason_text(REASON_LOCAL));
-	r = run_until(p, NULL, 0);
+	p->kicked = false;
+	p->rechecking = false;
+	p->recheck_ms = now_ms() + p->recheck_every_ms;
+	set_status(p, PROBE_STATE_LOCAL, REASON_LOCAL, detail);
+	r = run_until(p, NULL, NULL, 0);
 	end_generation(p);
 	drop_broker(p);
 	if (r != -ECANCELED) {
@@ -436,11 +647,11 @@ static void *run(void *arg)
 		}
 		if (attempt(p, &a) == 0) {
 			p->backoff_ms = BACKOFF_MIN_MS;
-			serve_session(p);
+			serve_session(p, &a);
 		} else if (!p->stopping) {
 			set_status(p, PROBE_STATE_REMOTE, a.fault.reason, a.fault.text);
 		}
-		wait_before_next(p);
+		wait_before_next(p, a.fault.reason);
 	}
 	return NULL;
 }
@@ -463,6 +674,7 @@ int probe_new(const struct probe_options *options, struct probe **ret)
 	p->registry = strdup(options->registry);
 	p->asker = strdup(options->asker);
 	p->backoff_ms = BACKOFF_MIN_MS;
+	p->rpc = (struct local_rpc)LOCAL_RPC_NONE;
 	p->status.state = PROBE_STATE_PROBING;
 	p->status.reason = REASON_PROBING;
 	(void)snprintf(p->status.detail, sizeof(p->status.detail), "%s", reason_text(REASON_PROBING));
@@ -513,8 +725,6 @@ struct probe *probe_free(struct probe *p)
 
 void probe_kick(struct probe *p)
 {
-	if (p->generation != 0)
-		return;
 	p->kicked = true;
 	probe_wake(p);
 }

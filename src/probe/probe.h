@@ -3,14 +3,16 @@
  * The probe: finds out whether the NFS server is on this host and keeps the session with its
  * sidecar. One thread runs the state machine:
  *
- *	waiting -> trust the registry -> connect to the broker -> make and announce a nonce
+ *	waiting -> trust the registry, and the socket in it -> connect to the sidecar
+ *	        -> announce half a nonce, get the other half -> find its hash in the registry
  *	        -> ask UUID_IS_LOCAL at the server's address -> MATCHED on our own connection
+ *	        -> PROVE where this process owns the machine
  *	        -> HELLO with the root handle -> the root is the same file -> session
  *	        -> (connection ends, REVOKE, GOODBYE) -> waiting
  *
  * A failed attempt is remembered with its reason and repeated: at first soon, then less and less
- * often, at least every reprobe seconds, with jitter; at once when probe_kick() says that the NFS
- * connection came back.
+ * often, at least every reprobe seconds, with jitter; every two seconds while nobody listens; at once when
+ * probe_kick() says that the NFS connection came back. In the session the question is repeated, too.
  *
  * Each session has a generation, never 0 and never used twice. Grants of one generation are worth
  * nothing in another: a REVOKE begins a new generation on the same connection.
@@ -28,7 +30,7 @@
 
 struct probe_options {
 	const char *registry; /* directory */
-	unsigned port;        /* probeport= */
+	unsigned port;        /* probeport=, or 0: where the sidecar says */
 	unsigned reprobe_s;
 	bool reserved_port;
 	const char *asker;    /* the mount's spec, for people */
@@ -82,7 +84,7 @@ void probe_stop(struct probe *p);
 /* Takes NULL; returns NULL. */
 struct probe *probe_free(struct probe *p);
 
-/* Probe again now, unless there is a session. */
+/* Probe again now; in a session: repeat the question. */
 void probe_kick(struct probe *p);
 
 /* Lets housekeep() be called soon. */

@@ -2,20 +2,23 @@
 #include "probe/registry.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
-#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+
+#include <uuid/uuid.h>
 
 #include "localiofs/broker_protocol.h"
-#include "localiofs/nonce_record.h"
+#include "mountinfo.h"
 #include "util.h"
 
-#define REGISTRY_MODE 0755
-#define NONCES_MODE   01733
+#define FD_PATH 40 /* bytes of "/proc/self/fd/N" */
 
 static int PRINTF(4, 5)
 	fail(struct registry_fault *fault, int error, enum reason reason, const char *format, ...)
@@ -29,183 +32,201 @@ static int PRINTF(4, 5)
 	return error;
 }
 
-uid_t registry_root_uid_of(const char *uid_map, uid_t overflow)
+static void fd_path(int fd, char ret[FD_PATH])
 {
-	const char *line = uid_map;
-
-	while (line != NULL && *line != '\0') {
-		uint32_t inside, outside, count;
-
-		if (sscanf(line, "%" SCNu32 " %" SCNu32 " %" SCNu32, &inside, &outside, &count) == 3 &&
-			outside == 0 && count > 0)
-			return inside;
-		line = strchr(line, '\n');
-		if (line != NULL)
-			line++;
-	}
-	return overflow;
+	(void)snprintf(ret, FD_PATH, "/proc/self/fd/%d", fd);
 }
 
-uid_t registry_root_uid(void)
+static int open_path(int dir, const char *name, uint64_t flags, uint64_t resolve)
 {
-	char map[4096], text[32];
-	uint64_t overflow = 65534;
+	struct open_how how = {.flags = flags | O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = resolve};
+	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
 
-	if (read_small_file("/proc/self/uid_map", map, sizeof(map)) <= 0)
-		return 0;
-	if (read_small_file("/proc/sys/fs/overflowuid", text, sizeof(text)) > 0) {
-		text[strcspn(text, "\n")] = '\0';
-		(void)parse_u64(text, 0, UINT32_MAX, &overflow);
-	}
-	return registry_root_uid_of(map, (uid_t)overflow);
+	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Whether every owner that this user namespace does not map looks like root. */
-static bool root_is_unmapped(void)
+int boot_id_read(uint8_t ret[16])
 {
-	char map[4096];
+	char text[64];
+	ssize_t n = read_small_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
 
-	return read_small_file("/proc/self/uid_map", map, sizeof(map)) > 0 &&
-	       registry_root_uid_of(map, UINT32_MAX) == UINT32_MAX;
+	if (n < 0)
+		return (int)n;
+	text[strcspn(text, "\n")] = '\0';
+	return uuid_parse(text, ret) == 0 ? 0 : -EINVAL;
 }
 
-static bool is_mount_root(int fd)
-{
-	struct statx stx;
+/* ---- marks ---- */
 
-	return statx(fd, "", AT_EMPTY_PATH, STATX_TYPE, &stx) == 0 &&
-	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+int registry_mark_of(int fd, struct registry_mark *ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret = (struct registry_mark){.device = st.st_dev, .inode = st.st_ino};
+	memcpy(ret->format, REGISTRY_MARK_FORMAT, sizeof(ret->format));
+	return 0;
+}
+
+/* 0 where the inode carries its mark; otherwise "otherwise" or a reason why that cannot be told. */
+static int check_mark(int fd, const char *what, enum reason otherwise, struct registry_fault *fault)
+{
+	struct registry_mark mark, there;
+	char path[FD_PATH];
+	ssize_t n;
+	int r = registry_mark_of(fd, &mark);
+
+	if (r < 0)
+		return fail(fault, r, otherwise, "%s: %s", what, strerror(-r));
+	fd_path(fd, path);
+	n = getxattr(path, REGISTRY_MARK, &there, sizeof(there));
+	r = n < 0 ? -errno : 0;
+	if (r == -ENOENT)
+		return fail(fault, r, REASON_NO_PROC, "%s", reason_text(REASON_NO_PROC));
+	if (r == -EACCES || r == -EPERM)
+		return fail(fault, r, REASON_NO_PERMISSION, "%s: its attribute " REGISTRY_MARK " may not be read: %s",
+			what, strerror(-r));
+	if (r == -EOPNOTSUPP)
+		return fail(fault, r, otherwise, "%s: this kernel has no attributes on tmpfs (CONFIG_TMPFS_XATTR)", what);
+	if (r == -ENODATA)
+		return fail(fault, -EPERM, otherwise,
+			"%s: no sidecar has marked it: its attribute " REGISTRY_MARK " is missing", what);
+	if (r < 0 || n != sizeof(mark) || memcmp(&mark, &there, sizeof(mark)) != 0)
+		return fail(fault, -EPERM, otherwise,
+			"%s: its attribute " REGISTRY_MARK " does not name it: it was copied from elsewhere", what);
+	return 0;
+}
+
+/* ---- the directory ---- */
+
+static int is_tmpfs(const struct mountinfo *m, void *arg)
+{
+	char *type = arg;
+
+	(void)snprintf(type, 32, "%s", m->type);
+	return 0;
+}
+
+int registry_open_place(const char *path, struct registry_fault *fault)
+{
+	_cleanup_close_ int fd = open_path(AT_FDCWD, path, O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
+	char type[32] = "";
+	int r;
+
+	if (fd < 0)
+		return fail(fault, fd, fd == -ENOENT ? REASON_NO_REGISTRY : REASON_BAD_REGISTRY,
+			"%s: %s (a directory was expected)", path, strerror(-fd));
+	r = mountinfo_of_fd(fd, is_tmpfs, type);
+	if (r == -ENOENT)
+		return fail(fault, r, REASON_NO_PROC, "%s", reason_text(REASON_NO_PROC));
+	if (r < 0)
+		return fail(fault, r, REASON_BAD_REGISTRY, "%s: its mount is not in /proc/self/mountinfo: %s", path,
+			strerror(-r));
+	if (strcmp(type, "tmpfs") != 0)
+		return fail(fault, -EPERM, REASON_BAD_REGISTRY, "%s: lies on a filesystem of type %s, must be on tmpfs",
+			path, type);
+	return steal_fd(&fd);
 }
 
 int registry_open(const char *path, struct registry_fault *fault)
 {
-	uid_t root = registry_root_uid();
-	_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	_cleanup_close_ int nonces = -1;
-	struct statfs fs;
+	_cleanup_close_ int fd = registry_open_place(path, fault);
 	struct stat st;
 	int r;
 
-	if (fd < 0) {
-		r = -errno;
-		return fail(fault, r, r == -ENOENT ? REASON_NO_REGISTRY : REASON_BAD_REGISTRY,
-			"%s: %s (a directory was expected)", path, strerror(-r));
-	}
-	if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0) {
-		r = -errno;
-		return fail(fault, r, REASON_BAD_REGISTRY, "%s: %s", path, strerror(-r));
-	}
-	if (fs.f_type != TMPFS_MAGIC)
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0)
+		return fail(fault, -errno, REASON_BAD_REGISTRY, "%s: %s", path, strerror(errno));
+	/* uid 0 without any capability is every container's root. */
+	if (st.st_uid == 0)
 		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
-			"%s: lies on a filesystem of type 0x%lx, must be on tmpfs", path,
-			(unsigned long)fs.f_type);
-	if (st.st_uid != root)
-		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
-			"%s: belongs to uid %u, must belong to root (uid %u here)", path, st.st_uid, root);
-	/* Then the owner says little, and who gave this namespace the mount is trusted instead. */
-	if (root_is_unmapped() && !is_mount_root(fd))
-		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
-			"%s: this user namespace does not show whose it is, so it must be a mount of its own",
+			"%s: belongs to uid 0, must belong to the sidecar's own user (was it made by an older sidecar?)",
 			path);
 	if ((st.st_mode & 022) != 0)
 		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
 			"%s: mode %04o lets others write, must be %04o", path, st.st_mode & 07777,
-			REGISTRY_MODE);
-	nonces = registry_open_nonces(fd, fault);
-	if (nonces < 0)
-		return nonces;
-	return steal_fd(&fd);
+			REGISTRY_DIR_MODE);
+	r = check_mark(fd, path, REASON_BAD_REGISTRY, fault);
+	return r < 0 ? r : steal_fd(&fd);
 }
 
-int registry_open_nonces(int registry, struct registry_fault *fault)
+/* ---- what is in it ---- */
+
+/* O_PATH descriptor of a thing of this type that carries its mark. */
+static int open_marked(int registry, const char *name, mode_t type, const char *type_name, enum reason missing,
+	enum reason otherwise, struct registry_fault *fault)
 {
-	uid_t root = registry_root_uid();
-	_cleanup_close_ int fd = openat(
-		registry, NONCE_DIR_NAME, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat parent, st;
+	_cleanup_close_ int fd = open_path(registry, name, 0,
+		RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	char what[64];
+	struct stat st;
 	int r;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || fstat(registry, &parent) < 0) {
-		r = -errno;
-		return fail(fault, r, REASON_BAD_REGISTRY,
-			NONCE_DIR_NAME "/ in the registry: %s (a directory was expected)", strerror(-r));
-	}
-	if (st.st_dev != parent.st_dev)
-		return fail(fault, -EXDEV, REASON_BAD_REGISTRY,
-			NONCE_DIR_NAME "/ in the registry: lies on another filesystem than the registry");
-	if (st.st_uid != root)
-		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
-			NONCE_DIR_NAME "/ in the registry: belongs to uid %u, must belong to root (uid %u here)",
-			st.st_uid, root);
-	if ((st.st_mode & 07777) != NONCES_MODE)
-		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
-			NONCE_DIR_NAME "/ in the registry: mode %04o, must be %04o", st.st_mode & 07777,
-			NONCES_MODE);
-	return steal_fd(&fd);
+	(void)snprintf(what, sizeof(what), "%s in the registry", name);
+	if (fd < 0)
+		return fail(fault, fd, fd == -ENOENT ? missing : otherwise, "%s: %s", what, strerror(-fd));
+	if (fstat(fd, &st) < 0)
+		return fail(fault, -errno, otherwise, "%s: %s", what, strerror(errno));
+	if ((st.st_mode & S_IFMT) != type)
+		return fail(fault, -EPERM, otherwise, "%s: mode %06o, must be a %s", what, st.st_mode, type_name);
+	r = check_mark(fd, what, otherwise, fault);
+	return r < 0 ? r : steal_fd(&fd);
 }
 
-/* 1 when it made one directory of ours; one that is there already stays as it is and is judged later. */
-static int make_directory(int parent, const char *name, mode_t mode)
+int registry_open_socket(int registry, struct registry_mark *ret_mark, struct registry_fault *fault)
 {
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = open_marked(registry, BROKER_SOCKET_NAME, S_IFSOCK, "socket", REASON_NO_BROKER,
+		REASON_BAD_BROKER, fault);
+	int r = fd < 0 ? fd : registry_mark_of(fd, ret_mark);
 
-	if (mkdirat(parent, name, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, mode) < 0) /* not the umask's business */
-		return -errno;
-	return 1;
+	return r < 0 ? r : steal_fd(&fd);
 }
 
-int registry_make(const char *path, struct registry_fault *fault)
-{
-	_cleanup_close_ int fd = -1;
-	struct stat st;
-	int r, made = make_directory(AT_FDCWD, path, REGISTRY_MODE);
-
-	if (made < 0)
-		return fail(fault, made, REASON_BAD_REGISTRY, "%s: cannot be made: %s", path,
-			strerror(-made));
-	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/* Nothing is made inside a directory of somebody else's. */
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == registry_root_uid() &&
-		(st.st_mode & 022) == 0) {
-		r = make_directory(fd, NONCE_DIR_NAME, NONCES_MODE);
-		if (r < 0)
-			return fail(fault, r, REASON_BAD_REGISTRY,
-				"%s/" NONCE_DIR_NAME ": cannot be made: %s", path, strerror(-r));
-	}
-	r = registry_open(path, fault);
-	if (r < 0 && made > 0) { /* made in the wrong place: nothing of it stays */
-		(void)unlinkat(fd, NONCE_DIR_NAME, AT_REMOVEDIR);
-		(void)rmdir(path);
-	}
-	return r;
-}
-
-void registry_socket_address(int registry, struct sockaddr_un *ret)
+void registry_socket_address(int socket, struct sockaddr_un *ret)
 {
 	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-	(void)snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/" BROKER_SOCKET_NAME,
-		registry);
+	fd_path(socket, ret->sun_path);
 }
 
-int registry_broker_address(int registry, struct sockaddr_un *ret, struct registry_fault *fault)
+static int check_header(const struct registry_header *h, struct registry_fault *fault)
 {
-	uid_t root = registry_root_uid();
-	struct stat st;
+	uint8_t boot_id[16];
+	int r = boot_id_read(boot_id);
+
+	if (r < 0)
+		return fail(fault, r, REASON_NO_PROC, "/proc/sys/kernel/random/boot_id: %s", strerror(-r));
+	if (memcmp(h->magic, REGISTRY_MAGIC, sizeof(h->magic)) != 0 || h->version != REGISTRY_VERSION ||
+		h->slots != REGISTRY_SLOTS)
+		return fail(fault, -EPROTONOSUPPORT, REASON_VERSION, "%s", reason_text(REASON_VERSION));
+	if (memcmp(h->boot_id, boot_id, sizeof(boot_id)) != 0)
+		return fail(fault, -ESTALE, REASON_BAD_REGISTRY,
+			REGISTRY_FILE_NAME " in the registry: was made under another boot of a kernel");
+	return 0;
+}
+
+int registry_read_slot(int registry, uint32_t slot, struct registry_slot *ret, struct registry_fault *fault)
+{
+	_cleanup_close_ int path = open_marked(registry, REGISTRY_FILE_NAME, S_IFREG, "regular file",
+		REASON_BAD_REGISTRY, REASON_BAD_REGISTRY, fault);
+	_cleanup_close_ int fd = -1;
+	struct registry_header header;
+	char name[FD_PATH];
 	int r;
 
-	if (fstatat(registry, BROKER_SOCKET_NAME, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-		r = -errno;
-		return fail(fault, r, r == -ENOENT ? REASON_NO_BROKER : REASON_BAD_BROKER,
-			BROKER_SOCKET_NAME " in the registry: %s", strerror(-r));
-	}
-	if (!S_ISSOCK(st.st_mode) || st.st_uid != root)
-		return fail(fault, -EPERM, REASON_BAD_BROKER,
-			BROKER_SOCKET_NAME
-			" in the registry: mode %06o of uid %u, must be a socket of root (uid %u here)",
-			st.st_mode, st.st_uid, root);
-	registry_socket_address(registry, ret);
-	return 0;
+	if (path < 0)
+		return path;
+	fd_path(path, name);
+	fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return fail(fault, -errno, REASON_BAD_REGISTRY, REGISTRY_FILE_NAME " in the registry: %s",
+			strerror(errno));
+	if (slot >= REGISTRY_SLOTS || pread(fd, &header, sizeof(header), 0) != sizeof(header) ||
+		pread(fd, ret, sizeof(*ret), (off_t)(offsetof(struct registry_file, slots) + slot * sizeof(*ret))) !=
+			sizeof(*ret))
+		return fail(fault, -EBADMSG, REASON_BAD_REGISTRY,
+			REGISTRY_FILE_NAME " in the registry: has no slot %u, must have %u", slot, REGISTRY_SLOTS);
+	r = check_header(&header, fault);
+	return r;
 }

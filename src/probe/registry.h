@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The registry directory: what makes it worth trusting. Both ends open it through here.
+ * The registry as a client sees it (registry_layout.h): what makes it worth trusting, before a client says anything.
  *
- * /dev/shm is open to everyone, so anyone could have made the directory first. It is trusted only
- * when it lies on tmpfs (so it belongs to this boot of this kernel), is root's and writable by
- * nobody else, and when nonces/ in it is root's directory of mode 1733. What follows is done
- * relative to the descriptors, never by path again.
+ * /dev/shm is open to everyone, so anyone could have made the directory first, or could have mounted a file system of
+ * his own on it that answers nothing. So the mount table says that the directory lies on tmpfs before any call
+ * that a file system could answer; from then on each call is answered by this kernel, at once. A mark says
+ * that a sidecar made the directory, the socket and the file. What follows is done relative to the descriptors, and
+ * a socket is connected to through the descriptor that was looked at: a name can be given to something else.
  *
  * Functions return a descriptor or a negative errno, and then *fault says why: the reason that
  * travels and is shown, and a sentence with the path, what was found and what would be right.
@@ -13,42 +14,40 @@
  */
 #pragma once
 
-#include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/un.h>
 
 #include "localiofs/reason.h"
+#include "localiofs/registry_layout.h"
 
 struct registry_fault {
 	enum reason reason;
 	char text[256];
 };
 
-/* O_PATH descriptor of the registry; -ENOENT REASON_NO_REGISTRY, else REASON_BAD_REGISTRY. */
+/*
+ * O_PATH descriptor of a directory on tmpfs, whoever made it; no symbolic link, and no link of /proc on the way there.
+ * -ENOENT and REASON_NO_REGISTRY, else REASON_BAD_REGISTRY or REASON_NO_PROC.
+ */
+int registry_open_place(const char *path, struct registry_fault *fault);
+
+/* The same of a directory that a sidecar made, and that nobody else may write. */
 int registry_open(const char *path, struct registry_fault *fault);
 
-/* The sidecar's: makes what is missing (0755, nonces/ 1733, root's), then registry_open(). */
-int registry_make(const char *path, struct registry_fault *fault);
-
-/* O_PATH descriptor of nonces/, for openat() and unlinkat(); registry from registry_open(). */
-int registry_open_nonces(int registry, struct registry_fault *fault);
-
 /*
- * The address to connect() to: broker.sock of this very directory, after a check that it is a
- * socket and root's. 0, or -ENOENT REASON_NO_BROKER, else REASON_BAD_BROKER. The peer's credentials
- * (SO_PEERCRED) are to be compared with registry_root_uid() once connected.
+ * O_PATH descriptor of the socket of a sidecar, to be connected to by registry_socket_address(), and the mark that it
+ * carries. -ENOENT and REASON_NO_BROKER, else REASON_BAD_BROKER, REASON_NO_PERMISSION, REASON_NO_PROC.
  */
-int registry_broker_address(int registry, struct sockaddr_un *ret, struct registry_fault *fault);
+int registry_open_socket(int registry, struct registry_mark *ret_mark, struct registry_fault *fault);
 
-/* The same address with no check, for the sidecar that is about to bind it. */
-void registry_socket_address(int registry, struct sockaddr_un *ret);
+/* The address of what a descriptor of this process is: good while that is open. */
+void registry_socket_address(int socket, struct sockaddr_un *ret);
 
-/*
- * The uid by which we see the owner of root's files: 0, or in a user namespace the uid that the
- * parent's 0 has here, or, when it has none, the overflow uid. (A uid_map shows the parent only: a
- * namespace nested in one without root takes that one's 0 for root.)
- */
-uid_t registry_root_uid(void);
+/* One slot of the file "registry"; 0, or a negative errno and REASON_BAD_REGISTRY. */
+int registry_read_slot(int registry, uint32_t slot, struct registry_slot *ret, struct registry_fault *fault);
 
-/* Its rule, for tests: the text of /proc/self/uid_map, and the overflow uid. */
-uid_t registry_root_uid_of(const char *uid_map, uid_t overflow);
+/* The mark that an inode must carry, from fstat(2) of it. */
+int registry_mark_of(int fd, struct registry_mark *ret);
+
+/* The machine's boot id in binary; what the header of the file carries. */
+int boot_id_read(uint8_t ret[16]);

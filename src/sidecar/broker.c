@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 
 #include "log.h"
-#include "probe/registry.h"
-#include "sidecar/nonce_match.h"
+#include "sidecar/owner_check.h"
 #include "sidecar/session.h"
 
 #define STACK_SIZE   (256 * 1024)
@@ -35,50 +34,18 @@ static void wake(int event_fd)
 	(void)!write(event_fd, &one, sizeof(one)); /* full: it is awake anyway */
 }
 
-/* A socket file whose owner is gone refuses connections. */
-static int remove_stale(int registry, const struct sockaddr_un *address)
+int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
-		return -EADDRINUSE;
-	if (unlinkat(registry, BROKER_SOCKET_NAME, 0) < 0 && errno != ENOENT)
-		return -errno;
-	return 0;
-}
-
-int broker_start(struct broker *b, struct export_store *exports, int registry, int nonces)
-{
-	struct sockaddr_un address;
-	int r;
-
 	*b = (struct broker){.lock = PTHREAD_MUTEX_INITIALIZER,
 		.exports = exports,
-		.registry = registry,
-		.nonces = nonces,
-		.listener = -1,
-		.reap_fd = -1};
+		.socket = made->socket,
+		.recheck_s = recheck_s,
+		.listener = made->listener};
 	list_init(&b->sessions);
 	list_init(&b->uids);
-	registry_socket_address(registry, &address);
-	r = remove_stale(registry, &address);
-	if (r < 0)
-		return r;
+	nonces_init(&b->nonces, made->file->slots);
 	b->reap_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	b->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (b->reap_fd < 0 || b->listener < 0)
-		return -errno;
-	if (bind(b->listener, (const struct sockaddr *)&address, sizeof(address)) < 0) {
-		r = -errno;
-		b->listener = close_fd(b->listener); /* then the name is not ours to remove */
-		return r;
-	}
-	/* Everyone may connect: the session is worth what its nonce and its peer are. */
-	if (fchmodat(registry, BROKER_SOCKET_NAME, 0666, 0) < 0 || listen(b->listener, 64) < 0)
-		return -errno;
-	return 0;
+	return b->reap_fd < 0 ? -errno : owner_check_device(&b->memfd_device);
 }
 
 bool broker_full(const struct broker *b)
@@ -96,7 +63,7 @@ static bool over_limit(const struct broker *b, uid_t uid)
 		const struct session *s = CONTAINER_OF(pos, struct session, node);
 
 		same += s->uid == uid;
-		unmatched += s->uid == uid && !s->matched;
+		unmatched += s->uid == uid && s->matches == 0;
 		users += s->uid != 0;
 	}
 	return same >= BROKER_MAX_SESSIONS_PER_UID || unmatched >= BROKER_MAX_UNMATCHED_PER_UID ||
@@ -212,8 +179,6 @@ void broker_stop(struct broker *b)
 	uint64_t deadline = now_ms() + STOP_WAIT_MS;
 	struct pollfd ending = {.fd = b->reap_fd, .events = POLLIN};
 
-	if (b->listener >= 0)
-		(void)unlinkat(b->registry, BROKER_SOCKET_NAME, 0);
 	b->listener = close_fd(b->listener);
 	{
 		LOCKED(&b->lock);
@@ -240,36 +205,26 @@ void broker_stop(struct broker *b)
 	}
 }
 
-static struct session *find_nonce(struct broker *b, const uint8_t nonce[16])
+int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret)
 {
-	LIST_FOREACH(pos, &b->sessions)
-	{
-		struct session *s = CONTAINER_OF(pos, struct session, node);
+	struct broker *b = s->broker;
 
-		if (s->announced && !s->finished && memcmp(s->nonce, nonce, sizeof(s->nonce)) == 0)
-			return s;
-	}
-	return NULL;
-}
-
-int broker_announce(struct session *s, const struct broker_announce *announced)
-{
-	LOCKED(&s->broker->lock);
-	if (find_nonce(s->broker, announced->nonce) != NULL)
-		return -EEXIST;
-	memcpy(s->nonce, announced->nonce, sizeof(s->nonce));
-	memcpy(s->proof, announced->proof, sizeof(s->proof));
-	s->announced = true;
-	return 0;
+	ret->recheck_s = b->recheck_s;
+	ret->probeport = b->probeport;
+	LOCKED(&b->lock);
+	return nonces_announce(&b->nonces, s, half, ret->uuid, &ret->slot);
 }
 
 bool broker_expects(struct broker *b, const uint8_t uuid[16])
 {
-	const struct session *s;
-
 	LOCKED(&b->lock);
-	s = find_nonce(b, uuid);
-	return s != NULL && !s->matched;
+	return nonces_find(&b->nonces, uuid) != NULL;
+}
+
+void broker_forget(struct session *s)
+{
+	LOCKED(&s->broker->lock);
+	nonces_forget(&s->broker->nonces, s);
 }
 
 static struct uid_ids *ids_of(struct broker *b, uid_t uid)
@@ -319,43 +274,27 @@ void broker_give_id(struct session *s)
 		u->ids--;
 }
 
-bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port, bool *ret_trusted)
+bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port)
 {
 	LOCKED(&s->broker->lock);
-	if (!s->matched)
+	if (s->matches == *seen)
 		return false;
+	*seen = s->matches;
 	*ret_peer = s->peer;
 	*ret_port = s->peer_port;
-	*ret_trusted = s->trusted;
 	return true;
 }
 
 int broker_match(
 	struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port)
 {
-	uint8_t proof[NONCE_PROOF_BYTES];
 	struct session *s;
-	bool trusted;
-	uid_t uid;
-	int r;
 
-	{
-		LOCKED(&b->lock);
-		s = find_nonce(b, uuid);
-		if (s == NULL || s->matched)
-			return -ENOENT;
-		uid = s->uid;
-		memcpy(proof, s->proof, sizeof(proof));
-	}
-	r = nonce_match(b->nonces, uuid, proof, uid, &trusted);
-	if (r < 0)
-		return r;
 	LOCKED(&b->lock);
-	s = find_nonce(b, uuid); /* it may have gone meanwhile */
-	if (s == NULL || s->matched || s->uid != uid || memcmp(s->proof, proof, sizeof(proof)) != 0)
+	s = nonces_use(&b->nonces, uuid);
+	if (s == NULL)
 		return -ENOENT;
-	s->matched = true;
-	s->trusted = trusted;
+	s->matches++;
 	s->peer = *peer;
 	s->peer_port = port;
 	wake(s->event_fd);

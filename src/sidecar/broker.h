@@ -13,9 +13,11 @@
 #include <stdatomic.h>
 
 #include "localiofs/broker_protocol.h"
-#include "localiofs/nonce_record.h"
 #include "localiofs/reason.h"
 #include "sidecar/export_table.h"
+#include "sidecar/ip_address.h"
+#include "sidecar/nonces.h"
+#include "sidecar/registry_make.h"
 #include "util.h"
 
 #define BROKER_MAX_SESSIONS         256
@@ -29,8 +31,11 @@ struct broker {
 	struct list uids; /* what each has registered */
 	unsigned nsessions;
 	struct export_store *exports;
-	int registry; /* O_PATH of the registry directory; the caller's */
-	int nonces;   /* O_PATH of nonces/; the caller's */
+	struct nonces nonces;        /* guarded by the lock */
+	struct registry_mark socket; /* the inode that clients connect to */
+	dev_t memfd_device;          /* of the proofs that they send */
+	unsigned recheck_s;          /* a match is believed for so long */
+	atomic_uint probeport;       /* where probes are answered, 0 for nowhere: the RPC thread sets it */
 	int listener;
 	int reap_fd; /* eventfd: a session's thread is about to end */
 };
@@ -49,16 +54,14 @@ struct session {
 	sem_t ready;       /* its thread has its own descriptor table */
 
 	/* guarded by the broker's lock */
-	uint8_t nonce[16], proof[NONCE_PROOF_BYTES];
-	bool announced, matched;
-	bool trusted; /* the proof was right */
-	struct ip_address peer;
+	unsigned matches; /* how often UUID_IS_LOCAL came for it */
+	struct ip_address peer; /* from where, the last time */
 	uint16_t peer_port;
 };
 
-/* Binds and listens; what is left of an earlier sidecar's socket is replaced. -EADDRINUSE: one runs. */
-int broker_start(struct broker *b, struct export_store *exports, int registry, int nonces);
-/* Says GOODBYE(SIDECAR_STOPPED) to all, waits a bounded time for their threads, removes the socket. */
+/* Takes over the listener. */
+int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s);
+/* Says GOODBYE(SIDECAR_STOPPED) to all, waits a bounded time for their threads. The socket's name stays. */
 void broker_stop(struct broker *b);
 
 /* Main thread: the listener is readable; reap_fd is readable. */
@@ -70,10 +73,12 @@ bool broker_full(const struct broker *b);
 /* Main thread: the export table was exchanged. */
 void broker_exports_changed(struct broker *b);
 
-/* A session's thread: -EEXIST when another connection announced the same nonce. */
-int broker_announce(struct session *s, const struct broker_announce *announced);
-/* A session's thread: whether UUID_IS_LOCAL came, from whom, and with the proof that was announced. */
-bool broker_matched(struct session *s, struct ip_address *ret_peer, uint16_t *ret_port, bool *ret_trusted);
+/* A session's thread: a new nonce for it; fills what the answer says of that. -EUSERS when no slot is free. */
+int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret);
+/* A session's thread: true if UUID_IS_LOCAL came since *seen was what it is, and from whom. */
+bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port);
+/* A session's thread, at its end: nothing comes for it any more. */
+void broker_forget(struct session *s);
 
 /* A session's thread, around each id: 0, or -EUSERS when its uid has too many registered. */
 int broker_take_id(struct session *s);
@@ -83,8 +88,8 @@ void broker_give_id(struct session *s);
 bool broker_expects(struct broker *b, const uint8_t uuid[16]);
 
 /*
- * The RPC thread: UUID_IS_LOCAL came from peer. Finds who announced it, uses the nonce file up and
- * wakes that session. The errno is for the log only.
+ * The RPC thread: UUID_IS_LOCAL came from peer. Uses the nonce up and wakes the session that announced it; -ENOENT
+ * when there is none any more.
  */
 int broker_match(
 	struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port);

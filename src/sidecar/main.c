@@ -14,11 +14,11 @@
 #include <sys/signalfd.h>
 
 #include "log.h"
-#include "probe/registry.h"
 #include "sidecar/broker.h"
 #include "sidecar/exports_watch.h"
 #include "sidecar/name_thread.h"
 #include "sidecar/notify.h"
+#include "sidecar/registry_make.h"
 #include "sidecar/rpc_server.h"
 #include "sidecar/sidecar_options.h"
 #include "sidecar/thread_cred.h"
@@ -31,7 +31,7 @@ struct sidecar {
 	struct exports_watch watch;
 	struct broker broker;
 	struct rpc_server *rpc;
-	int registry, nonces, signals;
+	int signals;
 };
 
 /* Fills in what was left to us: which server, and where its exports are. */
@@ -81,23 +81,13 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_registry(struct sidecar *s, const char *path)
-{
-	struct registry_fault fault;
-
-	s->registry = registry_make(path, &fault);
-	if (s->registry >= 0)
-		s->nonces = registry_open_nonces(s->registry, &fault);
-	if (s->registry < 0 || s->nonces < 0) {
-		log_error("%s", fault.text);
-		return -EPERM;
-	}
-	return 0;
-}
-
 static int start(struct sidecar *s, const struct sidecar_options *o)
 {
+	struct registry_fault fault;
+	struct registry_made made;
 	struct rlimit limit;
+	uid_t uid;
+	gid_t gid;
 	int r;
 
 	/* Each backing id holds a descriptor. Only with CAP_SYS_RESOURCE may the limit be more than it was. */
@@ -109,7 +99,7 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 		if (setrlimit(RLIMIT_NOFILE, &more) < 0)
 			(void)setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	r = open_registry(s, o->registry);
+	r = sidecar_options_user(o, &uid, &gid);
 	if (r < 0)
 		return r;
 	r = thread_cred_confine(o->probeport < 1024);
@@ -120,15 +110,19 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	r = exports_watch_start(&s->watch, o->server, o->config, &s->exports);
 	if (r < 0)
 		return r;
+	r = registry_make(o->registry, uid, gid, &made, &fault);
+	if (r < 0) {
+		log_error("%s", fault.text);
+		return r;
+	}
 	r = name_thread_start();
 	if (r < 0) {
 		log_error("no thread for host names: %s", strerror(-r));
 		return r;
 	}
-	r = broker_start(&s->broker, &s->exports, s->registry, s->nonces);
+	r = broker_start(&s->broker, &s->exports, &made, o->recheck_s);
 	if (r < 0) {
-		log_error("%s/" BROKER_SOCKET_NAME ": %s%s", o->registry, strerror(-r),
-			r == -EADDRINUSE ? " by another sidecar" : "");
+		log_error("the broker cannot start: %s", strerror(-r));
 		return r;
 	}
 	return rpc_server_start(o->probeport, &s->broker, &s->exports, &s->rpc);
@@ -178,7 +172,7 @@ static void loop(struct sidecar *s)
 
 static int serve(const struct sidecar_options *o)
 {
-	static struct sidecar s = {.registry = -1, .nonces = -1, .broker = {.listener = -1}};
+	static struct sidecar s = {.broker = {.listener = -1}};
 	char missing[512];
 	int r;
 

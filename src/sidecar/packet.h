@@ -25,16 +25,19 @@ struct packet {
 		struct broker_truncate truncate;
 		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} body;
-	int fd; /* came with HELLO; -1 otherwise. The receiver's. */
+	int fd; /* came with PROVE or HELLO; -1 otherwise. The receiver's. */
 };
 
 _Static_assert(sizeof(struct packet) >= BROKER_MAX_MESSAGE, "the largest message fits");
 
-/* A request of a client, size bytes of it: known type, right length, lengths inside in range. */
+/*
+ * A request of a client, size bytes of it: known type, right length, lengths inside in range; or -EPROTO.
+ * -EPROTONOSUPPORT for an ANNOUNCE of another version, whatever its length.
+ */
 int packet_check(const struct packet *p, size_t size, int fds);
 
 /*
- * 0 with *ret filled; -ECONNRESET when the peer is gone, -EPROTO (nothing is left open then). A
+ * 0 with *ret filled; -ECONNRESET when the peer is gone, or packet_check()'s errno (nothing is left open then). A
  * descriptor is taken only with_fd: closing a hostile one can hang, so it must not get that far.
  */
 int packet_receive(int socket, bool with_fd, struct packet *ret);

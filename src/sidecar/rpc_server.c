@@ -11,23 +11,24 @@
 #include "log.h"
 #include "probe/oncrpc.h"
 #include "sidecar/nfs_server.h"
+#include "sidecar/probe_listeners.h"
 #include "sidecar/server_kind.h"
 
-#define MAX_CONNECTIONS 64
-#define MAX_OF_ADDRESS  8
-#define LIFETIME_MS     10000 /* of a connection: a probe is one call */
+#define PLACES          192 /* of connections from ports that everybody may use */
+#define RESERVED_PLACES 64  /* of those from ports below 1024 */
+#define MAX_CONNECTIONS (PLACES + RESERVED_PLACES)
+#define MAX_OF_ADDRESS  48  /* of each of the two kinds */
+#define ACCEPTED_AT_ONCE 256
+#define QUESTION_MS     3000 /* from the connection to the whole question */
 #define FOLLOW_MS       1000 /* how often the NFS server's listeners are looked at */
-
-struct listener {
-	struct nfs_listener at;
-	int fd;
-};
+#define FIRST_FREE_PORT 1024
 
 struct connection {
 	int fd; /* -1: the place is free */
 	struct ip_address peer;
 	uint16_t port;
 	uint64_t accepted_ms;
+	uint64_t number; /* the order in which they came */
 	size_t received;
 	uint8_t buf[ONCRPC_MAX_RECORD];
 };
@@ -35,14 +36,12 @@ struct connection {
 struct rpc_server {
 	pthread_t thread;
 	int stop_fd;
-	uint16_t probeport;
 	struct broker *broker;
 	struct export_store *exports;
 	/* the thread's own from here on */
-	struct listener listeners[NFS_SERVER_MAX_LISTENERS];
-	unsigned nlisteners;
-	int last_error; /* of listening: said once, not every second */
-	struct connection connections[MAX_CONNECTIONS];
+	struct probe_listeners listeners;
+	uint64_t accepted;
+	struct connection connections[MAX_CONNECTIONS]; /* PLACES, then RESERVED_PLACES */
 };
 
 static uint16_t nfs_port(struct rpc_server *s)
@@ -54,81 +53,10 @@ static uint16_t nfs_port(struct rpc_server *s)
 	return port;
 }
 
-static bool same_listener(const struct nfs_listener *a, const struct nfs_listener *b)
-{
-	return a->ipv4 == b->ipv4 && a->v6only == b->v6only &&
-		ip_address_equal(&a->address, &b->address);
-}
-
-static int listen_at(const struct nfs_listener *at, uint16_t port)
-{
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};
-	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	const struct sockaddr *sa = at->ipv4 ? (void *)&in : (void *)&in6;
-	socklen_t len = at->ipv4 ? sizeof(in) : sizeof(in6);
-	_cleanup_close_ int fd = socket(
-		at->ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	int on = 1, v6only = at->v6only;
-
-	memcpy(&in.sin_addr, at->address.bytes + 12, 4);
-	memcpy(&in6.sin6_addr, at->address.bytes, 16);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-		(!at->ipv4 &&
-			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only)) < 0) ||
-		bind(fd, sa, len) < 0 || listen(fd, 16) < 0)
-		return -errno;
-	return steal_fd(&fd);
-}
-
-static void log_listener(const struct nfs_listener *at, uint16_t port, const char *what)
-{
-	char text[IP_ADDRESS_TEXT];
-
-	ip_address_format_port(&at->address, port, text);
-	log_info("%s %s%s", what, text, at->ipv4 ? " (IPv4)" : "");
-}
-
-/* Brings our listeners in line with the NFS server's. */
 static void follow_server(struct rpc_server *s)
 {
-	struct nfs_listener want[NFS_SERVER_MAX_LISTENERS];
-	int n = nfs_server_listeners(nfs_port(s), want), error = 0;
-
-	if (n < 0) {
-		error = n;
-		n = 0;
-	}
-	for (unsigned i = 0; i < s->nlisteners; i++) {
-		bool wanted = false;
-
-		for (int j = 0; j < n; j++)
-			wanted = wanted || same_listener(&s->listeners[i].at, &want[j]);
-		if (wanted)
-			continue;
-		log_listener(&s->listeners[i].at, s->probeport, "the NFS server has gone from");
-		(void)close_fd(s->listeners[i].fd);
-		s->listeners[i--] = s->listeners[--s->nlisteners];
-	}
-	for (int j = 0; j < n; j++) {
-		bool have = false;
-		int fd;
-
-		for (unsigned i = 0; i < s->nlisteners; i++)
-			have = have || same_listener(&s->listeners[i].at, &want[j]);
-		if (have || s->nlisteners == NFS_SERVER_MAX_LISTENERS)
-			continue;
-		fd = listen_at(&want[j], s->probeport);
-		if (fd < 0) {
-			error = fd;
-			continue;
-		}
-		log_listener(&want[j], s->probeport, "answering on");
-		s->listeners[s->nlisteners++] = (struct listener){.at = want[j], .fd = fd};
-	}
-	if (error != s->last_error && error < 0)
-		log_error("cannot listen on port %u for probes: %s (--probeport= names another)",
-			s->probeport, strerror(-error));
-	s->last_error = error;
+	probe_listeners_follow(&s->listeners, nfs_port(s));
+	s->broker->probeport = s->listeners.port;
 }
 
 static void drop(struct connection *c)
@@ -137,31 +65,38 @@ static void drop(struct connection *c)
 	c->received = 0;
 }
 
-static void accept_one(struct rpc_server *s, int listener)
+/*
+ * A place among those of its kind: a free one, or that of the oldest connection, from the same address where
+ * that has as many as it may. A question that has come whole was answered already, so none is lost here but one that
+ * is late.
+ */
+static struct connection *make_place(struct rpc_server *s, const struct ip_address *peer, bool reserved)
 {
-	struct sockaddr_storage from;
-	socklen_t len = sizeof(from);
-	_cleanup_close_ int fd =
-		accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	struct connection *place = NULL;
-	struct ip_address peer;
+	struct connection *first = s->connections + (reserved ? PLACES : 0);
+	struct connection *end = first + (reserved ? RESERVED_PLACES : PLACES);
+	struct connection *free_place = NULL, *oldest = NULL, *oldest_same = NULL;
 	unsigned same = 0;
-	uint16_t port;
 
-	if (fd < 0 || ip_address_from_sockaddr(&from, &peer, &port) < 0)
-		return;
-	for (size_t i = 0; i < MAX_CONNECTIONS; i++) {
-		struct connection *c = &s->connections[i];
-
-		if (c->fd < 0)
-			place = c;
-		else if (ip_address_equal(&c->peer, &peer))
-			same++;
+	for (struct connection *c = first; c < end; c++) {
+		if (c->fd < 0) {
+			free_place = c;
+			continue;
+		}
+		if (oldest == NULL || c->number < oldest->number)
+			oldest = c;
+		if (!ip_address_equal(&c->peer, peer))
+			continue;
+		same++;
+		if (oldest_same == NULL || c->number < oldest_same->number)
+			oldest_same = c;
 	}
-	if (place == NULL || same >= MAX_OF_ADDRESS)
-		return;
-	*place = (struct connection){
-		.fd = steal_fd(&fd), .peer = peer, .port = port, .accepted_ms = now_ms()};
+	if (same < MAX_OF_ADDRESS && free_place != NULL)
+		return free_place;
+	if (same >= MAX_OF_ADDRESS)
+		oldest = oldest_same;
+	if (oldest != NULL) /* it is: all places are taken */
+		drop(oldest);
+	return oldest;
 }
 
 /* What UUID_IS_LOCAL sets off. Nothing of it shows in the reply. */
@@ -177,7 +112,7 @@ static void on_uuid(struct rpc_server *s, const struct connection *c, const uint
 		return;
 	}
 	follow_server(s);
-	if (s->nlisteners == 0) {
+	if (s->listeners.nserver == 0) {
 		log_debug("probe from %s: the NFS server is not serving", text);
 		return;
 	}
@@ -232,9 +167,10 @@ static int on_record(struct rpc_server *s, struct connection *c, size_t size)
 	return send(c->fd, out, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) == n ? 0 : -EIO;
 }
 
+/* One question a connection. */
 static void on_readable(struct rpc_server *s, struct connection *c)
 {
-	ssize_t n = recv(c->fd, c->buf + c->received, sizeof(c->buf) - c->received, 0);
+	ssize_t n = recv(c->fd, c->buf + c->received, sizeof(c->buf) - c->received, MSG_DONTWAIT);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -243,18 +179,42 @@ static void on_readable(struct rpc_server *s, struct connection *c)
 		return;
 	}
 	c->received += (size_t)n;
-	for (;;) {
-		ssize_t size = oncrpc_record_size(c->buf, c->received, sizeof(c->buf));
+	n = oncrpc_record_size(c->buf, c->received, sizeof(c->buf));
+	if (n == 0)
+		return;
+	if (n > 0)
+		(void)on_record(s, c, (size_t)n);
+	drop(c);
+}
 
-		if (size == 0)
-			return;
-		if (size < 0 || on_record(s, c, (size_t)size) < 0) {
-			drop(c);
-			return;
-		}
-		c->received -= (size_t)size;
-		memmove(c->buf, c->buf + size, c->received);
-	}
+/* True if a connection was there. */
+static bool accept_one(struct rpc_server *s, int listener)
+{
+	struct sockaddr_storage from, own;
+	socklen_t len = sizeof(from), own_len = sizeof(own);
+	_cleanup_close_ int fd =
+		accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct ip_address peer, at;
+	struct connection *place;
+	uint16_t port;
+
+	if (fd < 0)
+		return errno == ECONNABORTED || errno == EINTR;
+	if (ip_address_from_sockaddr(&from, &peer, &port) < 0 ||
+		getsockname(fd, (struct sockaddr *)&own, &own_len) < 0 ||
+		ip_address_from_sockaddr(&own, &at, NULL) < 0 || !probe_listeners_cover(&s->listeners, &at))
+		return true;
+	place = make_place(s, &peer, port < FIRST_FREE_PORT);
+	if (place == NULL)
+		return true;
+	*place = (struct connection){.fd = steal_fd(&fd),
+		.peer = peer,
+		.port = port,
+		.accepted_ms = now_ms(),
+		.number = ++s->accepted};
+	/* Mostly the question came along: it is answered before another connection could take the place. */
+	on_readable(s, place);
+	return true;
 }
 
 static void drop_old(struct rpc_server *s)
@@ -262,8 +222,26 @@ static void drop_old(struct rpc_server *s)
 	uint64_t now = now_ms();
 
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
-		if (s->connections[i].fd >= 0 && now - s->connections[i].accepted_ms > LIFETIME_MS)
+		if (s->connections[i].fd >= 0 && now - s->connections[i].accepted_ms > QUESTION_MS)
 			drop(&s->connections[i]);
+}
+
+/* What the poll found; false when it is time to end. The order: a listener may be closed by what is answered. */
+static bool handle(struct rpc_server *s, const struct pollfd *fds, unsigned nlisteners)
+{
+	if (fds[0].revents != 0)
+		return false;
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+		if (fds[1 + nlisteners + i].revents != 0 && s->connections[i].fd == fds[1 + nlisteners + i].fd)
+			on_readable(s, &s->connections[i]);
+	for (unsigned i = 0; i < MIN(nlisteners, s->listeners.count); i++) {
+		int fd = s->listeners.list[i].fd;
+
+		for (unsigned n = 0; n < ACCEPTED_AT_ONCE && fd == fds[1 + i].fd && fds[1 + i].revents != 0; n++)
+			if (!accept_one(s, fd) || i >= s->listeners.count || s->listeners.list[i].fd != fd)
+				break;
+	}
+	return true;
 }
 
 static void *run(void *arg)
@@ -282,24 +260,24 @@ static void *run(void *arg)
 			drop_old(s);
 			followed_ms = now_ms();
 		}
-		nlisteners = s->nlisteners;
+		nlisteners = s->listeners.count;
 		fds[n++] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
 		for (unsigned i = 0; i < nlisteners; i++)
-			fds[n++] = (struct pollfd){.fd = s->listeners[i].fd, .events = POLLIN};
+			fds[n++] = (struct pollfd){.fd = s->listeners.list[i].fd, .events = POLLIN};
 		for (size_t i = 0; i < MAX_CONNECTIONS; i++) /* poll skips those with -1 */
 			fds[n++] = (struct pollfd){.fd = s->connections[i].fd, .events = POLLIN};
-		if (poll(fds, n, FOLLOW_MS) <= 0)
-			continue;
-		if (fds[0].revents != 0)
+		if (poll(fds, n, FOLLOW_MS) > 0 && !handle(s, fds, nlisteners))
 			return NULL;
-		/* Accepting first: it fills free places only, answering may close listeners. */
-		for (unsigned i = 0; i < nlisteners; i++)
-			if (fds[1 + i].revents != 0)
-				accept_one(s, fds[1 + i].fd);
-		for (size_t i = 0; i < MAX_CONNECTIONS; i++)
-			if (fds[1 + nlisteners + i].revents != 0)
-				on_readable(s, &s->connections[i]);
 	}
+}
+
+static void close_all(struct rpc_server *s)
+{
+	probe_listeners_done(&s->listeners);
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+		(void)close_fd(s->connections[i].fd);
+	(void)close_fd(s->stop_fd);
+	free(s);
 }
 
 int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports,
@@ -310,27 +288,23 @@ int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_st
 
 	if (s == NULL)
 		return -ENOMEM;
-	s->probeport = probeport;
+	probe_listeners_init(&s->listeners, probeport);
 	s->broker = broker;
 	s->exports = exports;
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		s->connections[i].fd = -1;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = s->stop_fd < 0 ? -errno : 0;
-	/* Later on a port that is taken may become free; one that is taken now is somebody's for good. */
 	follow_server(s);
-	if (r >= 0 && s->nlisteners == 0)
-		r = s->last_error;
+	if (r >= 0 && s->listeners.count == 0)
+		r = s->listeners.last_error;
 	if (r >= 0) {
 		r = -pthread_create(&s->thread, NULL, run, s);
 		if (r < 0)
 			log_error("no thread for probes: %s", strerror(-r));
 	}
 	if (r < 0) {
-		for (unsigned i = 0; i < s->nlisteners; i++)
-			(void)close_fd(s->listeners[i].fd);
-		(void)close_fd(s->stop_fd);
-		free(s);
+		close_all(s);
 		return r;
 	}
 	*ret = s;
@@ -345,11 +319,6 @@ struct rpc_server *rpc_server_stop(struct rpc_server *s)
 		return NULL;
 	(void)!write(s->stop_fd, &one, sizeof(one));
 	(void)pthread_join(s->thread, NULL);
-	for (unsigned i = 0; i < s->nlisteners; i++)
-		(void)close_fd(s->listeners[i].fd);
-	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
-		(void)close_fd(s->connections[i].fd);
-	(void)close_fd(s->stop_fd);
-	free(s);
+	close_all(s);
 	return NULL;
 }

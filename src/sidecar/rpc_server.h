@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ONC RPC 400122 for the network: UUID_IS_LOCAL on probeport=, on exactly the addresses that the NFS
- * server listens on. One thread, one poll loop; everything that comes in is hostile.
+ * ONC RPC 400122 for the network: UUID_IS_LOCAL at the addresses that the NFS server listens on (probe_listeners).
+ * One thread, one poll loop; everything that comes in is hostile.
  *
  * The reply is the same whatever was found. What follows from a call goes to the session that
  * announced the UUID (broker_match), and only when the caller's address also holds an established
  * connection to the NFS server: a firewall that shuts the server's port is not walked around here.
- * Bounds: connections in all and from one address, bytes of a call, idle time.
+ *
+ * Nobody holds the port up: all that wait are accepted at once, a connection asks one question and has little time
+ * for it, and where there is no room the oldest goes that has not asked. Source ports below 1024, which only
+ * privileged processes have, have places of their own.
  */
 #pragma once
 

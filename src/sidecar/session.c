@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "localiofs/nonce_record.h"
 #include "log.h"
 #include "sidecar/backing_table.h"
 #include "sidecar/broker.h"
@@ -21,6 +21,7 @@
 #include "sidecar/fuse_device.h"
 #include "sidecar/grant.h"
 #include "sidecar/locator.h"
+#include "sidecar/owner_check.h"
 #include "sidecar/packet.h"
 
 #define MAX_IDS      16384
@@ -38,7 +39,9 @@ enum state { NEW, ANNOUNCED, MATCHED, READY };
 struct run {
 	struct session *s;
 	enum state state;
-	uint64_t deadline_ms; /* of the state, but for READY */
+	uint64_t deadline_ms; /* of the state; of READY: how long the last match is believed */
+	unsigned matches;     /* that were handled */
+	struct owner_proof proof; /* what PROVE's descriptor is to carry */
 	struct locator locator;
 	int fuse_fd;
 	bool trusted; /* the client owns this machine anyway */
@@ -83,22 +86,38 @@ static int error_of(enum reason reason)
 		: -EACCES;
 }
 
+/* A client of another version is told by the one message that all versions know. */
+static int refuse_version(const struct run *x)
+{
+	(void)packet_send_status(x->s->socket, BROKER_GOODBYE, 0, -EPROTONOSUPPORT, REASON_VERSION);
+	return -EPROTONOSUPPORT;
+}
+
 static int on_announce(struct run *x, const struct packet *p)
 {
+	struct broker_announced reply = {0};
 	int r;
 
-	if (x->state != NEW)
+	if (x->state != NEW && x->state != READY)
 		return -EPROTO;
-	if (p->body.announce.version != BROKER_VERSION) {
-		(void)packet_send_status(x->s->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id,
-			-EPROTONOSUPPORT, REASON_BAD_BROKER);
-		return -EPROTONOSUPPORT;
-	}
-	r = broker_announce(x->s, &p->body.announce);
-	if (r >= 0)
+	r = broker_announce(x->s, p->body.announce.uuid, &reply);
+	reply.error = r;
+	reply.reason = r < 0 ? REASON_REGISTRY_FULL : REASON_NONE;
+	memcpy(reply.challenge, x->proof.challenge, sizeof(reply.challenge));
+	if (r >= 0 && x->state == NEW)
 		enter(x, ANNOUNCED, MATCH_MS);
-	return packet_send_status(x->s->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id, r,
-		r < 0 ? REASON_PROTOCOL : REASON_NONE);
+	return packet_send(x->s->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id, &reply, -1);
+}
+
+static int on_prove(struct run *x, struct packet *p)
+{
+	_cleanup_close_ int fd = steal_fd(&p->fd);
+
+	if (x->state != MATCHED)
+		return -EPROTO;
+	x->trusted = fd >= 0 && owner_check(fd, x->s->broker->memfd_device, &x->proof);
+	return packet_send_status(x->s->socket, BROKER_PROVE | BROKER_REPLY, p->header.id, x->trusted ? 0 : -EPERM,
+		x->trusted ? REASON_NONE : REASON_PROTOCOL);
 }
 
 /* Fills the reply; REASON_NONE when the root is what this host has under that handle. */
@@ -130,7 +149,7 @@ static int on_hello(struct run *x, struct packet *p)
 	x->fuse_fd = steal_fd(&p->fd);
 	r = x->fuse_fd >= 0 ? fuse_device_identify(x->fuse_fd) : 0;
 	if (p->body.hello.version != BROKER_VERSION)
-		reason = REASON_BAD_BROKER;
+		reason = REASON_VERSION;
 	else if (r < 0)
 		reason = REASON_BAD_DESCRIPTOR;
 	else
@@ -144,7 +163,7 @@ static int on_hello(struct run *x, struct packet *p)
 		return r;
 	if (reason != REASON_NONE)
 		return reply.error;
-	enter(x, READY, 0);
+	enter(x, READY, x->s->broker->recheck_s * 1000);
 	return 0;
 }
 
@@ -319,6 +338,8 @@ static int dispatch(struct run *x, struct packet *p)
 	switch (p->header.type) {
 	case BROKER_ANNOUNCE:
 		return on_announce(x, p);
+	case BROKER_PROVE:
+		return on_prove(x, p);
 	case BROKER_HELLO:
 		return on_hello(x, p);
 	case BROKER_PING:
@@ -346,21 +367,38 @@ static int dispatch(struct run *x, struct packet *p)
 	return -EPROTO;
 }
 
+static int say_matched(const struct run *x, const struct ip_address *peer, uint16_t port)
+{
+	struct broker_matched m = {.reserved_port = port < FIRST_FREE_PORT};
+
+	ip_address_format_port(peer, port, m.peer);
+	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m, -1);
+}
+
 /* The match has come: tells the client who it is to us. */
 static int on_match(struct run *x, const struct ip_address *peer, uint16_t port)
 {
-	struct broker_matched m = {0};
 	int r = locator_set_peer(&x->locator, peer, port);
 
 	if (r < 0)
 		return r;
-
-	ip_address_format_port(&x->locator.peer.address, x->locator.peer.port, m.peer);
-	m.reserved_port = x->locator.peer.port < FIRST_FREE_PORT;
-	m.trusted = x->trusted;
 	enter(x, MATCHED, HELLO_MS);
-	log_debug("session of uid %u pid %d is local: %s", x->s->uid, x->s->pid, m.peer);
-	return packet_send(x->s->socket, BROKER_MATCHED, 0, &m, -1);
+	r = say_matched(x, peer, port);
+	log_debug("session of uid %u pid %d is local", x->s->uid, x->s->pid);
+	return r;
+}
+
+/* The session's auth domain is the address that it began with, and a source port below 1024 where it had one. */
+static int on_match_again(struct run *x, const struct ip_address *peer, uint16_t port)
+{
+	const struct peer *p = &x->locator.peer;
+
+	if (!ip_address_equal(&p->address, peer) || (p->port < FIRST_FREE_PORT && port >= FIRST_FREE_PORT)) {
+		(void)packet_send_status(x->s->socket, BROKER_GOODBYE, 0, -EACCES, REASON_PEER_CHANGED);
+		return -EACCES;
+	}
+	enter(x, READY, x->s->broker->recheck_s * 1000);
+	return say_matched(x, peer, port);
 }
 
 /* Takes over a new export table; what this session used and is not as it was, is revoked. */
@@ -396,8 +434,9 @@ static int on_event(struct run *x)
 			x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
 		return -ESHUTDOWN;
 	}
-	if (x->state == ANNOUNCED && broker_matched(x->s, &peer, &port, &x->trusted)) {
-		int r = on_match(x, &peer, port);
+	if (broker_matched(x->s, &x->matches, &peer, &port)) {
+		int r = x->state == READY ? on_match_again(x, &peer, port)
+			: x->state == ANNOUNCED ? on_match(x, &peer, port) : -EPROTO;
 
 		if (r < 0)
 			return r;
@@ -408,7 +447,7 @@ static int on_event(struct run *x)
 static int on_timeout(struct run *x)
 {
 	(void)packet_send_status(x->s->socket, BROKER_GOODBYE, 0, -ETIMEDOUT,
-		x->state == ANNOUNCED ? REASON_NOT_MATCHED : REASON_PROTOCOL);
+		x->state == ANNOUNCED || x->state == READY ? REASON_NOT_MATCHED : REASON_PROTOCOL);
 	return -ETIMEDOUT;
 }
 
@@ -421,14 +460,14 @@ static int loop(struct run *x)
 
 	for (;;) {
 		int64_t left = (int64_t)(x->deadline_ms - now_ms());
-		bool pins = x->locator.nslots > 0 && x->ids.count == 0;
+		bool pins = x->state == READY && x->locator.nslots > 0 && x->ids.count == 0;
 
-		if (x->state != READY && left <= 0)
+		if (left <= 0)
 			return on_timeout(x);
-		r = poll(fds, ARRAY_SIZE(fds), x->state != READY ? (int)left : pins ? IDLE_MS : -1);
+		r = poll(fds, ARRAY_SIZE(fds), (int)(pins ? MIN(left, IDLE_MS) : left));
 		if (r < 0 && errno != EINTR)
 			return -errno;
-		if (r == 0 && x->state == READY)
+		if (r == 0 && pins)
 			locator_drop_mounts(&x->locator);
 		if (r <= 0)
 			continue;
@@ -443,6 +482,8 @@ static int loop(struct run *x)
 		r = packet_receive(x->s->socket, x->state == MATCHED, &p);
 		if (r == -EAGAIN)
 			continue;
+		if (r == -EPROTONOSUPPORT)
+			return refuse_version(x);
 		if (r >= 0) {
 			r = dispatch(x, &p);
 			(void)close_fd(p.fd);
@@ -464,6 +505,10 @@ static void serve(struct run *x)
 	x->max_ids = MAX_IDS;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_IDS + SPARE_FDS)
 		x->max_ids = limit.rlim_cur > SPARE_FDS ? (unsigned)limit.rlim_cur - SPARE_FDS : 0;
+	x->proof.device = x->s->broker->socket.device;
+	x->proof.inode = x->s->broker->socket.inode;
+	if (getrandom(x->proof.challenge, sizeof(x->proof.challenge), 0) != sizeof(x->proof.challenge))
+		return;
 	backing_table_init(&x->ids);
 	file_jobs_init(&x->jobs, x->s->socket);
 	enter(x, NEW, ANNOUNCE_MS);
@@ -499,6 +544,7 @@ void *session_run(void *arg)
 		serve(x);
 	}
 	free(x);
+	broker_forget(s);
 	if (r >= 0) /* our table's copy; without one it was never ours */
 		(void)close_fd(s->socket);
 	s->finished = true;

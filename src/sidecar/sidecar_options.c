@@ -2,6 +2,7 @@
 #include "sidecar/sidecar_options.h"
 
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +13,12 @@
 #define STRING2(x)     #x
 #define STRING(x)      STRING2(x)
 
-enum { OPT_SERVER = 256, OPT_CONFIG, OPT_REGISTRY, OPT_PROBEPORT, OPT_CHECK };
+#define DEFAULT_USER   "localiofs"
+#define RECHECK_S      900
+#define RECHECK_MIN_S  3
+#define RECHECK_MAX_S  86400
+
+enum { OPT_SERVER = 256, OPT_CONFIG, OPT_REGISTRY, OPT_USER, OPT_PROBEPORT, OPT_RECHECK, OPT_CHECK };
 
 static const struct {
 	const char *name;
@@ -25,8 +31,11 @@ static const struct {
 	{"config", "FILE", OPT_CONFIG,
 		"its exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
 	{"registry", "DIR", OPT_REGISTRY, "the registry, on tmpfs (default " REGISTRY_DEFAULT ")"},
+	{"user", "NAME", OPT_USER, "whose the registry is, and nothing else (default " DEFAULT_USER ")"},
 	{"probeport", "PORT", OPT_PROBEPORT,
 		"answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
+	{"recheck", "SECONDS", OPT_RECHECK,
+		"end a session that was not probed anew for so long (default " STRING(RECHECK_S) ")"},
 	{"check", NULL, OPT_CHECK, "print the exports as understood and exit"},
 	{"debug", NULL, 'd', "log more"},
 	{"version", NULL, 'V', "print the version and exit"},
@@ -52,7 +61,7 @@ static void usage(void)
 
 static int apply(int key, const char *argument, struct sidecar_options *o)
 {
-	uint64_t port;
+	uint64_t port, seconds;
 
 	switch (key) {
 	case OPT_SERVER:
@@ -79,6 +88,17 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 			return -EINVAL;
 		}
 		o->probeport = (uint16_t)port;
+		return 0;
+	case OPT_USER:
+		o->user = argument;
+		return 0;
+	case OPT_RECHECK:
+		if (parse_u64(argument, RECHECK_MIN_S, RECHECK_MAX_S, &seconds) < 0) {
+			log_error("--recheck=%s: a number of seconds in %d..%d was expected", argument, RECHECK_MIN_S,
+				RECHECK_MAX_S);
+			return -EINVAL;
+		}
+		o->recheck_s = (unsigned)seconds;
 		return 0;
 	case OPT_CHECK:
 		o->check = true;
@@ -112,7 +132,10 @@ static int refuse(int key, char **argv)
 
 int sidecar_options_parse(int argc, char **argv, struct sidecar_options *ret)
 {
-	struct sidecar_options o = {.registry = REGISTRY_DEFAULT, .probeport = LOCAL_RPC_PORT};
+	struct sidecar_options o = {.registry = REGISTRY_DEFAULT,
+		.user = DEFAULT_USER,
+		.probeport = LOCAL_RPC_PORT,
+		.recheck_s = RECHECK_S};
 	struct option longs[ARRAY_SIZE(table) + 1] = {0};
 	char shorts[ARRAY_SIZE(table) + 2] = ":"; /* getopt says nothing, and tells what is missing */
 	size_t nshorts = 1;
@@ -135,5 +158,25 @@ int sidecar_options_parse(int argc, char **argv, struct sidecar_options *ret)
 		return -EINVAL;
 	}
 	*ret = o;
+	return 0;
+}
+
+int sidecar_options_user(const struct sidecar_options *o, uid_t *ret_uid, gid_t *ret_gid)
+{
+	const struct passwd *user = getpwnam(o->user);
+	uint64_t id = user != NULL ? user->pw_uid : 0;
+
+	if (user == NULL && parse_u64(o->user, 0, UINT32_MAX - 1, &id) < 0) {
+		log_error("--user=%s: there is no such user; systemd-sysusers(8) makes it, or name another or a free uid",
+			o->user);
+		return -ENOENT;
+	}
+	if (id == 0) {
+		log_error("--user=%s: is uid 0, which the root of any container may be; a user of its own was expected",
+			o->user);
+		return -EINVAL;
+	}
+	*ret_uid = (uid_t)id;
+	*ret_gid = user != NULL ? user->pw_gid : (gid_t)id;
 	return 0;
 }

@@ -18,9 +18,9 @@ static const struct {
 	unsigned cap;
 	const char *name, *why;
 } kept[] = {
-	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "FUSE_DEV_IOC_BACKING_OPEN and _CLOSE, open_tree, mount_setattr"},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "FUSE_DEV_IOC_BACKING_OPEN and _CLOSE, open_tree, mount_setattr, the registry's marks, proofs of owners"},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "open_by_handle_at; what nfsd leaves an unsquashed root"},
-	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", "what nfsd leaves an unsquashed root; clients' 0600 nonce files"},
+	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", "what nfsd leaves an unsquashed root"},
 	{CAP_SETUID, "CAP_SETUID", "setfsuid to the squashed uid"},
 	{CAP_SETGID, "CAP_SETGID", "setfsgid and setgroups to the squashed groups"},
 };

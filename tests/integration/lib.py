@@ -27,6 +27,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TEST_UID = 12345  # the ordinary user that tools/testenv's /etc/passwd has a name for
+REGISTRY_UID = 64207  # whom the environment's registry belongs to (testlib.places)
 LONG = os.environ.get("LOCALIOFS_LONG") == "1"
 os.environ["LOCALIOFS_SEED"] = os.environ.get("LOCALIOFS_SEED") or str(int.from_bytes(os.urandom(3), "big"))
 SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"

@@ -1,8 +1,10 @@
 """The wire formats, written down a second time for tests that do not play by the rules: ONC RPC, NFSv3 MOUNT and
-LOOKUP, the broker protocol (include/localiofs/broker_protocol.h), nonces (nonce_record.h), and raw FUSE."""
+LOOKUP, the registry and its marks (include/localiofs/registry_layout.h), the broker protocol (broker_protocol.h), and
+raw FUSE."""
 import ctypes
 import errno
 import fcntl
+import hashlib
 import os
 import select
 import socket
@@ -113,38 +115,64 @@ def boot_id():
     return uuid.UUID(Path("/proc/sys/kernel/random/boot_id").read_text().strip()).bytes
 
 
-def nonce_record(nonce, boot=None, state=1, magic=b"LIOFSNCE", version=1):
-    return struct.pack("=8sII16s16sII72s", magic, version, state, nonce, boot or boot_id(), os.getpid(), os.geteuid(),
-                       b"test")
+def make_nonce(client, sidecar):
+    """The nonce of two halves (probe/nonce.h): RFC 4122's version 5, with the client's half as name space."""
+    digest = bytearray(hashlib.sha1(client + sidecar).digest()[:16])
+    digest[6] = digest[6] & 0x0f | 0x50
+    digest[8] = digest[8] & 0x3f | 0x80
+    return bytes(digest)
 
 
-def nonce_path(nonce, registry=REGISTRY):
-    return registry / "nonces" / str(uuid.UUID(bytes=nonce))
+def nonce_hash(nonce):
+    return make_nonce(nonce, b"localiofs registry slot")
 
 
-def write_nonce(nonce=None, record=None, registry=REGISTRY):
-    nonce = nonce or uuid.uuid4().bytes
-    path = nonce_path(nonce, registry)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(fd, record if record is not None else nonce_record(nonce))
-    os.close(fd)
-    return nonce
+# ---- the registry ----
+
+MARK, OWNER_PROOF = "security.localiofs", "trusted.localiofs"
+SLOT_FREE, SLOT_ANNOUNCED, SLOT_USED = 0, 1, 2
+SLOTS = 512
+
+
+def set_mark(path):
+    """What only root of this host can do on tmpfs."""
+    s = os.stat(path, follow_symlinks=False)
+    os.setxattr(path, MARK, b"LIOFSMK1" + struct.pack("=QQ", s.st_dev, s.st_ino), follow_symlinks=False)
+
+
+def registry_slot(number, registry=REGISTRY):
+    """(hash, state) of a slot of the registry's file."""
+    with open(registry / "registry", "rb") as f:
+        record = f.read()[64 + 32 * number:][:32]
+    return record[:16], struct.unpack("=I", record[16:20])[0]
+
+
+def make_registry(path, uid, boot=None):
+    """A registry as a sidecar makes it, to be filled by a test; marked, but for the socket, which is to come."""
+    path = Path(path)
+    path.mkdir()
+    path.chmod(0o711)
+    (path / "registry").write_bytes(b"LIOFSREG" + struct.pack("=II", 1, SLOTS) + (boot or boot_id()) + bytes(32 + 32 * SLOTS))
+    (path / "registry").chmod(0o644)
+    for name in (path, path / "registry"):
+        os.chown(name, uid, uid)
+        set_mark(name)
+    return path
 
 
 # ---- the broker ----
 
 ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
+PROVE = 12
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
 WANT_ID, ATTR, WANT_FD, WANT_WRITE = 1, 2, 4, 8
-VERSION = 5
+VERSION = 6
+HELLO_REPLY = 224  # bytes of its body
 REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED, REASON_BAD_DESCRIPTOR = 26, 24, 13, 19
 
 
-PROOF, NO_PROOF = "trusted.localiofs.proof", bytes(16)
-
-
-def announce_body(nonce=bytes(16), proof=NO_PROOF, version=VERSION):
-    return struct.pack("=II", version, 0) + nonce + proof
+def announce_body(half=bytes(16), version=VERSION):
+    return struct.pack("=II", version, 0) + half
 
 
 class Closed(Exception):
@@ -219,24 +247,42 @@ class Broker:
         finally:
             self.socket.settimeout(20)
 
-    def announce(self, nonce, proof=NO_PROOF):
-        return struct.unpack("=iI", self.call(ANNOUNCE, announce_body(nonce, proof)))
+    def announce(self, half=None):
+        """(error, reason); the nonce that came of it is in self.nonce."""
+        half = half or uuid.uuid4().bytes
+        answer = self.call(ANNOUNCE, announce_body(half))
+        (error, reason, self.slot, self.probeport, self.recheck, _, sidecar,
+         self.challenge) = struct.unpack("=iIIIII16s16s", answer)
+        self.nonce = make_nonce(half, sidecar)
+        return error, reason
 
-    def match(self, proof=NO_PROOF, there=None, **how):
-        """The honest way to MATCHED; the peer that the sidecar saw. there: the proof in the nonce's file, when it is
-        another than the announced one."""
-        self.nonce = write_nonce(registry=self.registry)
-        if (there or proof) != NO_PROOF:
-            os.setxattr(nonce_path(self.nonce, self.registry), PROOF, there or proof)
-        error, reason = self.announce(self.nonce, proof)
+    def match(self, **how):
+        """The honest way to MATCHED; the peer that the sidecar saw."""
+        error, reason = self.announce()
         if error:
             raise OSError(-error, f"ANNOUNCE: reason {reason}")
         ask_local(self.nonce, **how)
         kind, body = self.receive()
         if kind != MATCHED:
             raise OSError(errno.EPROTO, f"{kind:#x} came instead of MATCHED")
-        self.trusted = struct.unpack("=I", body[60:64])[0]
         return body[:56].split(b"\0")[0].decode()
+
+    def proof(self):
+        """What a proof for this connection is to contain."""
+        s = os.stat(self.registry / "broker.sock")
+        return self.challenge + struct.pack("=QQ", s.st_dev, s.st_ino)
+
+    def prove(self, fd=None, value=None):
+        """True if the sidecar believes that this client owns the machine: by a memfd of our own, or by fd."""
+        made = None
+        if fd is None:
+            fd = made = os.memfd_create("proof")
+            os.setxattr(fd, OWNER_PROOF, value or self.proof())
+        try:
+            return struct.unpack("=iI", self.call(PROVE, b"", [fd]))[0] == 0
+        finally:
+            if made is not None:
+                os.close(made)
 
     def hello(self, root, fuse_fd=None):
         answer = self.call(HELLO, struct.pack("=I", VERSION) + broker_fh(root), [] if fuse_fd is None else [fuse_fd])
@@ -301,6 +347,8 @@ class RawFuse:
         self.opened = {}      # name: flags of each OPEN that came
         self.names = {}
         self.silent = False   # answers nothing any more
+        self.hold_reads = False  # answers no READ
+        self.held = 0         # how many READs
         self.attr_uid, self.attr_mode = 0, 0o666
         self.wake = os.eventfd(0)
         os.set_blocking(self.fd, False)
@@ -357,6 +405,8 @@ class RawFuse:
                 self.reply(unique, error=how)
             else:
                 self.reply(unique, struct.pack("=QIi", 1, *how))
+        elif opcode == FUSE_READ and self.hold_reads:
+            self.held += 1
         elif opcode == OPENDIR:
             self.reply(unique, struct.pack("=QIi", 1, 0, 0))
         elif opcode in (FORGET, BATCH_FORGET, INTERRUPT):

@@ -73,9 +73,10 @@ static void every_length_but_the_right_one_is_refused(void **state)
 		p.body.hello.root.length = 4; /* where OPEN has fh.length lies HELLO's version */
 		if (type == BROKER_OPEN || type == BROKER_TRUNCATE)
 			p.body.open.fh.length = 4;
+		if (type == BROKER_ANNOUNCE)
+			p.body.announce.version = BROKER_VERSION;
 		for (uint32_t size = 0; size <= BROKER_MAX_MESSAGE; size++) {
-			bool right = type >= BROKER_ANNOUNCE && type <= BROKER_TRUNCATE &&
-				size == broker_packet_length(type);
+			bool right = type < BROKER_REPLY && size > 0 && size == broker_packet_length(type);
 
 			p.header.length = size;
 			assert_int_equal(packet_check(&p, size, type == BROKER_HELLO),
@@ -84,6 +85,22 @@ static void every_length_but_the_right_one_is_refused(void **state)
 	}
 	p = packet_of(BROKER_PING);
 	assert_int_equal(packet_check(&p, p.header.length - 1, 0), -EPROTO);
+}
+
+static void another_version_is_told_from_a_broken_message(void **state)
+{
+	struct packet p = packet_of(BROKER_ANNOUNCE);
+	uint32_t right = p.header.length;
+
+	p.body.announce.version = BROKER_VERSION;
+	assert_int_equal(packet_check(&p, right, 0), 0);
+	p.body.announce.version = BROKER_VERSION + 1;
+	for (uint32_t size = sizeof(p.header) + 4; size <= BROKER_MAX_MESSAGE; size++) {
+		p.header.length = size;
+		assert_int_equal(packet_check(&p, size, 0), -EPROTONOSUPPORT);
+	}
+	p.header.length = right + 1;
+	assert_int_equal(packet_check(&p, right, 0), -EPROTO);
 }
 
 static void lengths_inside_are_checked(void **state)
@@ -204,6 +221,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_length_but_the_right_one_is_refused),
+		cmocka_unit_test(another_version_is_told_from_a_broken_message),
 		cmocka_unit_test(lengths_inside_are_checked),
 		cmocka_unit_test_setup_teardown(hello_brings_its_descriptor, connect_pair, close_pair),
 		cmocka_unit_test_setup_teardown(stray_descriptors_are_closed, connect_pair, close_pair),

@@ -21,7 +21,7 @@ static void the_defaults_are_what_the_usage_says(void **state)
 
 	options_init(&o);
 	assert_int_equal(o.local, LOCAL_AUTO);
-	assert_int_equal(o.probeport, 20122);
+	assert_int_equal(o.probeport, 0);
 	assert_string_equal(o.registry, "/dev/shm/localiofs");
 	assert_int_equal(o.acregmin, 3);
 	assert_false(o.ro);

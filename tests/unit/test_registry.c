@@ -4,23 +4,32 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#include "localiofs/nonce_record.h"
+#include "localiofs/broker_protocol.h"
 #include "probe/nonce.h"
+#include "probe/owner_proof.h"
 #include "probe/registry.h"
-#include "sidecar/nonce_match.h"
+#include "sidecar/nonces.h"
+#include "sidecar/owner_check.h"
+#include "sidecar/registry_make.h"
 #include "util.h"
 
-#include <uuid/uuid.h>
+#define USER 64207
 
 static char path[64];
+static struct registry_fault fault;
 
-static void need_root(void)
+static bool is_root(void)
 {
-	if (geteuid() != 0 || registry_root_uid() != 0)
-		skip();
+	char map[128];
+
+	return geteuid() == 0 && read_small_file("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+		strstr(map, "4294967295") != NULL;
 }
 
 static int make(void **state)
@@ -39,252 +48,314 @@ static int clean(void **state)
 	return system(command);
 }
 
-static void roots_uid_follows_the_user_namespace(void **state)
+static const char *in_registry(const char *name)
 {
-	assert_int_equal(registry_root_uid_of("         0          0 4294967295\n", 65534), 0);
-	assert_int_equal(registry_root_uid_of("         0       1000          1\n", 65534), 65534);
-	assert_int_equal(
-		registry_root_uid_of("0 100000 1000\n1000 0 1\n", 65534), 1000);
-	assert_int_equal(registry_root_uid_of("", 4000), 4000);
+	static char text[128];
+
+	(void)snprintf(text, sizeof(text), "%s/%s", path, name);
+	return text;
+}
+
+/* A registry of this test's, without anybody who accepts on its socket. */
+static struct registry_made made_registry(void)
+{
+	struct registry_made made;
+
+	if (!is_root())
+		skip();
+	if (registry_make(path, USER, USER, &made, &fault) < 0)
+		fail_msg("%s", fault.text);
+	return made;
 }
 
 static void a_missing_registry_is_no_registry(void **state)
 {
-	struct registry_fault fault;
-
 	assert_int_equal(registry_open("/dev/shm/localiofs-test-none", &fault), -ENOENT);
 	assert_int_equal(fault.reason, REASON_NO_REGISTRY);
 }
 
-static void the_sidecar_makes_what_both_accept(void **state)
+static void one_off_tmpfs_is_refused(void **state)
 {
-	struct registry_fault fault;
-	struct sockaddr_un address;
-	_cleanup_close_ int fd = -1, nonces = -1;
-
-	need_root();
-	(void)umask(077);
-	fd = registry_make(path, &fault);
-	assert_true(fd >= 0);
-	nonces = registry_open_nonces(fd, &fault);
-	assert_true(nonces >= 0);
-	assert_int_equal(registry_broker_address(fd, &address, &fault), -ENOENT);
-	assert_int_equal(fault.reason, REASON_NO_BROKER);
-	fd = close_fd(fd);
-	fd = registry_make(path, &fault); /* again: it is there already */
-	assert_true(fd >= 0);
+	assert_int_equal(registry_open("/proc", &fault), -EPERM);
+	assert_int_equal(fault.reason, REASON_BAD_REGISTRY);
+	assert_non_null(strstr(fault.text, "must be on tmpfs"));
 }
 
-static void a_foreign_registry_is_refused(void **state)
+static void the_way_to_it_leads_over_no_link_of_proc(void **state)
 {
-	struct registry_fault fault;
-	char nonces[80];
+	struct registry_made made = made_registry();
+	_cleanup_close_ int fd = open(path, O_PATH | O_DIRECTORY);
+	char link[64];
 
-	need_root();
-	assert_int_equal(mkdir(path, 0755), 0);
-	assert_int_equal(chown(path, 1000, 1000), 0);
-	assert_int_equal(registry_make(path, &fault), -EPERM);
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d/.", fd);
+	assert_int_equal(registry_open(link, &fault), -ELOOP);
 	assert_int_equal(fault.reason, REASON_BAD_REGISTRY);
-	assert_non_null(strstr(fault.text, "uid 1000"));
-	(void)snprintf(nonces, sizeof(nonces), "%s/nonces", path);
-	assert_int_equal(access(nonces, F_OK), -1); /* nothing was made in it */
+	(void)close_fd(made.listener);
+}
+
+static void the_sidecar_makes_what_both_accept(void **state)
+{
+	struct registry_made made = made_registry(), again;
+	struct registry_mark mark;
+	struct registry_slot slot;
+	_cleanup_close_ int dir = registry_open(path, &fault), socket_fd = -1;
+	struct stat st;
+
+	assert_true(dir >= 0);
+	socket_fd = registry_open_socket(dir, &mark, &fault);
+	assert_true(socket_fd >= 0);
+	assert_memory_equal(&mark, &made.socket, sizeof(mark));
+	assert_int_equal(registry_read_slot(dir, REGISTRY_SLOTS - 1, &slot, &fault), 0);
+	assert_int_equal(slot.state, REGISTRY_SLOT_FREE);
+	assert_int_equal(registry_read_slot(dir, REGISTRY_SLOTS, &slot, &fault), -EBADMSG);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_uid, USER);
+	assert_int_equal(st.st_mode & 07777, 0711);
+	assert_int_equal(stat(in_registry("broker.sock"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0666);
+	assert_int_equal(stat(in_registry("registry"), &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0644);
+	assert_int_equal(st.st_size, sizeof(struct registry_file));
+	/* While it listens there is no other; then the directory is kept, and the rest made anew. */
+	assert_int_equal(registry_make(path, USER, USER, &again, &fault), -EADDRINUSE);
+	(void)close_fd(made.listener);
+	assert_int_equal(registry_make(path, USER, USER, &again, &fault), 0);
+	assert_memory_not_equal(&again.socket, &made.socket, sizeof(again.socket));
+	assert_int_equal(stat(path, &st), 0);
+	(void)close_fd(again.listener);
+}
+
+static void a_directory_of_somebody_elses_is_refused(void **state)
+{
+	struct registry_made made;
+
+	if (!is_root())
+		skip();
+	assert_int_equal(mkdir(path, 0711), 0);
+	assert_int_equal(chown(path, 1000, 1000), 0);
+	assert_int_equal(registry_make(path, USER, USER, &made, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "belongs to uid 1000, must belong to uid 64207"));
+	assert_int_equal(access(in_registry("registry"), F_OK), -1); /* nothing was made in it */
+	assert_int_equal(registry_open(path, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "no sidecar has marked it"));
+	assert_int_equal(chown(path, 0, 0), 0);
+	assert_int_equal(registry_open(path, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "belongs to uid 0"));
+	assert_int_equal(chown(path, USER, USER), 0);
+	assert_int_equal(chmod(path, 0755), 0);
+	assert_int_equal(registry_make(path, USER, USER, &made, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "mode 0755, must be 0711"));
 }
 
 static void one_that_others_may_write_is_refused(void **state)
 {
-	struct registry_fault fault;
+	struct registry_made made = made_registry();
 
-	need_root();
-	(void)close_fd(registry_make(path, &fault));
-	assert_int_equal(chmod(path, 0775), 0);
+	assert_int_equal(chmod(path, 0731), 0);
 	assert_int_equal(registry_open(path, &fault), -EPERM);
-	assert_int_equal(chmod(path, 0755), 0);
-	(void)close_fd(registry_open(path, &fault));
-	(void)strcat(path, "/nonces");
-	assert_int_equal(chmod(path, 0777), 0);
-	*strrchr(path, '/') = '\0';
+	assert_non_null(strstr(fault.text, "mode 0731 lets others write"));
+	assert_int_equal(chmod(path, 0713), 0);
 	assert_int_equal(registry_open(path, &fault), -EPERM);
-	assert_non_null(strstr(fault.text, "1733"));
+	(void)close_fd(made.listener);
 }
 
-static void one_off_tmpfs_is_refused(void **state)
+static void a_mark_is_worth_something_on_its_own_inode_only(void **state)
 {
-	struct registry_fault fault;
+	struct registry_made made = made_registry();
+	_cleanup_close_ int dir = registry_open(path, &fault);
+	struct registry_mark mark, copied = made.socket;
+	struct registry_slot slot;
 
-	assert_int_equal(registry_open("/proc", &fault), -EPERM);
-	assert_int_equal(fault.reason, REASON_BAD_REGISTRY);
-	assert_non_null(strstr(fault.text, "tmpfs"));
+	assert_int_equal(rename(in_registry("broker.sock"), "/dev/shm/localiofs-test-sock"), 0);
+	assert_int_equal(registry_open_socket(dir, &mark, &fault), -ENOENT);
+	assert_int_equal(fault.reason, REASON_NO_BROKER);
+	(void)unlink("/dev/shm/localiofs-test-sock");
+	assert_int_equal(mknod(in_registry("broker.sock"), S_IFSOCK | 0666, 0), 0);
+	assert_int_equal(registry_open_socket(dir, &mark, &fault), -EPERM);
+	assert_int_equal(fault.reason, REASON_BAD_BROKER);
+	assert_non_null(strstr(fault.text, "no sidecar has marked it"));
+	assert_int_equal(setxattr(in_registry("broker.sock"), REGISTRY_MARK, &copied, sizeof(copied), 0), 0);
+	assert_int_equal(registry_open_socket(dir, &mark, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "was copied from elsewhere"));
+	assert_int_equal(unlink(in_registry("broker.sock")), 0);
+	assert_int_equal(symlink("registry", in_registry("broker.sock")), 0);
+	assert_true(registry_open_socket(dir, &mark, &fault) < 0);
+	assert_int_equal(unlink(in_registry("registry")), 0);
+	assert_int_equal(mkfifo(in_registry("registry"), 0644), 0);
+	assert_int_equal(registry_read_slot(dir, 0, &slot, &fault), -EPERM);
+	assert_non_null(strstr(fault.text, "must be a regular file"));
+	(void)close_fd(made.listener);
 }
 
-/* What a client writes; one test each changes one thing. */
-static int write_nonce(int nonces, const uuid_t uuid, void (*change)(struct nonce_record *))
+static void a_file_of_another_boot_or_version_is_refused(void **state)
 {
-	struct nonce_record rec = {.version = NONCE_VERSION, .state = NONCE_ANNOUNCED};
-	char name[UUID_STR_LEN], boot[64];
-	int fd;
+	struct registry_made made = made_registry();
+	_cleanup_close_ int dir = registry_open(path, &fault);
+	struct registry_slot slot;
 
-	memcpy(rec.magic, NONCE_MAGIC, sizeof(rec.magic));
-	memcpy(rec.uuid, uuid, sizeof(rec.uuid));
-	assert_true(read_small_file("/proc/sys/kernel/random/boot_id", boot, sizeof(boot)) > 0);
-	boot[strcspn(boot, "\n")] = '\0';
-	assert_int_equal(uuid_parse(boot, rec.boot_id), 0);
-	if (change != NULL)
-		change(&rec);
-	uuid_unparse_lower(uuid, name);
-	fd = openat(nonces, name, O_CREAT | O_EXCL | O_RDWR, 0600);
+	made.file->header.boot_id[3] ^= 1;
+	assert_int_equal(registry_read_slot(dir, 0, &slot, &fault), -ESTALE);
+	made.file->header.boot_id[3] ^= 1;
+	made.file->header.version++;
+	assert_int_equal(registry_read_slot(dir, 0, &slot, &fault), -EPROTONOSUPPORT);
+	assert_int_equal(fault.reason, REASON_VERSION);
+	(void)close_fd(made.listener);
+}
+
+/* ---- nonces ---- */
+
+static struct registry_slot slots[REGISTRY_SLOTS];
+static struct nonces nonces;
+static int alice, bob;
+
+static uint32_t announce(void *owner, uint8_t ret_nonce[NONCE_BYTES])
+{
+	uint8_t mine[NONCE_BYTES], theirs[NONCE_BYTES], hash[NONCE_BYTES];
+	uint32_t slot;
+
+	nonce_half(mine);
+	assert_int_equal(nonces_announce(&nonces, owner, mine, theirs, &slot), 0);
+	nonce_make(mine, theirs, ret_nonce);
+	nonce_hash(ret_nonce, hash);
+	assert_memory_equal(slots[slot].hash, hash, sizeof(hash));
+	assert_int_equal(slots[slot].state, REGISTRY_SLOT_ANNOUNCED);
+	return slot;
+}
+
+static void a_nonce_serves_once(void **state)
+{
+	uint8_t nonce[NONCE_BYTES], other[NONCE_BYTES];
+	uint32_t slot;
+
+	nonces_init(&nonces, slots);
+	slot = announce(&alice, nonce);
+	assert_ptr_equal(nonces_find(&nonces, nonce), &alice);
+	memcpy(other, nonce, sizeof(other));
+	other[7] ^= 1;
+	assert_null(nonces_use(&nonces, other));
+	assert_null(nonces_use(&nonces, slots[slot].hash)); /* what everybody can read */
+	assert_ptr_equal(nonces_use(&nonces, nonce), &alice);
+	assert_int_equal(slots[slot].state, REGISTRY_SLOT_USED);
+	assert_null(nonces_use(&nonces, nonce));
+}
+
+static void a_nonce_ends_with_its_owner_and_with_the_next_one(void **state)
+{
+	uint8_t first[NONCE_BYTES], second[NONCE_BYTES], bobs[NONCE_BYTES];
+	uint32_t slot;
+
+	nonces_init(&nonces, slots);
+	(void)announce(&alice, first);
+	(void)announce(&bob, bobs);
+	slot = announce(&alice, second);
+	assert_null(nonces_find(&nonces, first));
+	assert_ptr_equal(nonces_find(&nonces, second), &alice);
+	nonces_forget(&nonces, &alice);
+	assert_int_equal(slots[slot].state, REGISTRY_SLOT_FREE);
+	assert_null(nonces_find(&nonces, second));
+	assert_ptr_equal(nonces_find(&nonces, bobs), &bob);
+}
+
+static void a_nonce_grows_old(void **state)
+{
+	uint8_t nonce[NONCE_BYTES];
+	uint32_t slot;
+
+	nonces_init(&nonces, slots);
+	slot = announce(&alice, nonce);
+	nonces.entries[slot].announced_ms -= NONCE_LIFETIME_S * 1000 + 1;
+	assert_null(nonces_use(&nonces, nonce));
+}
+
+static void the_same_half_makes_another_nonce_each_time(void **state)
+{
+	static const uint8_t half[NONCE_BYTES] = "sixteen bytes 1";
+	uint8_t one[NONCE_BYTES], two[NONCE_BYTES], first[NONCE_BYTES], second[NONCE_BYTES];
+	uint32_t slot;
+
+	nonces_init(&nonces, slots);
+	assert_int_equal(nonces_announce(&nonces, &alice, half, one, &slot), 0);
+	assert_int_equal(nonces_announce(&nonces, &bob, half, two, &slot), 0);
+	nonce_make(half, one, first);
+	nonce_make(half, two, second);
+	assert_memory_not_equal(first, second, sizeof(first));
+	assert_ptr_equal(nonces_find(&nonces, first), &alice);
+	assert_ptr_equal(nonces_find(&nonces, second), &bob);
+}
+
+static void all_slots_may_be_taken(void **state)
+{
+	static char owners[REGISTRY_SLOTS + 1];
+	uint8_t half[NONCE_BYTES] = {0}, answer[NONCE_BYTES];
+	uint32_t slot;
+
+	nonces_init(&nonces, slots);
+	for (unsigned i = 0; i < REGISTRY_SLOTS; i++)
+		assert_int_equal(nonces_announce(&nonces, &owners[i], half, answer, &slot), 0);
+	assert_int_equal(nonces_announce(&nonces, &owners[REGISTRY_SLOTS], half, answer, &slot), -EUSERS);
+	assert_int_equal(nonces_announce(&nonces, &owners[0], half, answer, &slot), 0);
+}
+
+/* ---- proofs ---- */
+
+static void a_proof_is_of_this_challenge_and_this_socket(void **state)
+{
+	const struct owner_proof proof = {.challenge = "sixteen bytes 1", .device = 5, .inode = 7};
+	struct owner_proof other = proof;
+	_cleanup_close_ int fd = owner_proof_make(&proof), bare = memfd_create("bare", MFD_CLOEXEC);
+	dev_t device;
+
+	if (!is_root())
+		skip();
 	assert_true(fd >= 0);
-	assert_int_equal(write_all(fd, &rec, sizeof(rec)), 0);
-	return fd;
+	assert_int_equal(owner_check_device(&device), 0);
+	assert_true(owner_check(fd, device, &proof));
+	assert_false(owner_check(fd, device + 1, &proof));
+	assert_false(owner_check(bare, device, &proof));
+	other.challenge[15] ^= 1;
+	assert_false(owner_check(fd, device, &other));
+	other = proof;
+	other.inode++;
+	assert_false(owner_check(fd, device, &other));
+	other = proof;
+	other.device++;
+	assert_false(owner_check(fd, device, &other));
 }
 
-static void other_boot(struct nonce_record *r)
+/* The attribute of a file on a mounted tmpfs, which may be a user namespace's, is no proof. */
+static void a_proof_lies_on_the_kernels_own_tmpfs(void **state)
 {
-	r->boot_id[0] ^= 1;
-}
-
-static void other_uuid(struct nonce_record *r)
-{
-	r->uuid[0] ^= 1;
-}
-
-static void used_already(struct nonce_record *r)
-{
-	r->state = NONCE_MATCHED;
-}
-
-static const uint8_t no_proof[NONCE_PROOF_BYTES];
-
-static int match(int nonces, const uuid_t uuid, uid_t announcer)
-{
-	bool trusted;
-
-	return nonce_match(nonces, uuid, no_proof, announcer, &trusted);
-}
-
-static void a_nonce_matches_once(void **state)
-{
-	struct registry_fault fault;
-	struct nonce_record rec;
-	_cleanup_close_ int fd = -1, nonces = -1, file = -1;
-	uuid_t uuid;
-
-	need_root();
-	fd = registry_make(path, &fault);
-	nonces = registry_open_nonces(fd, &fault);
-	uuid_generate_random(uuid);
-	file = write_nonce(nonces, uuid, NULL);
-	assert_int_equal(match(nonces, uuid, 1000), -EPERM); /* announced by another user */
-	assert_int_equal(match(nonces, uuid, 0), 0);
-	assert_int_equal(match(nonces, uuid, 0), -ENOENT);
-	assert_int_equal(pread(file, &rec, sizeof(rec), 0), sizeof(rec));
-	assert_int_equal(rec.state, NONCE_MATCHED);
-}
-
-/* Of a fresh nonce with these bytes in its attribute, if any, announced with those. */
-static bool is_trusted(int nonces, const uint8_t *there, size_t size, const uint8_t proof[NONCE_PROOF_BYTES])
-{
-	_cleanup_close_ int file = -1;
-	bool trusted = false;
-	uuid_t uuid;
-
-	uuid_generate_random(uuid);
-	file = write_nonce(nonces, uuid, NULL);
-	if (there)
-		assert_int_equal(fsetxattr(file, NONCE_PROOF, there, size, XATTR_CREATE), 0);
-	assert_int_equal(nonce_match(nonces, uuid, proof, 0, &trusted), 0);
-	return trusted;
-}
-
-static void who_knows_the_proof_is_trusted(void **state)
-{
-	const uint8_t proof[NONCE_PROOF_BYTES + 1] = "sixteen bytes 16", other[NONCE_PROOF_BYTES + 1] = "sixteen bytes 17";
-	const uint8_t longer[NONCE_PROOF_BYTES + 2] = "sixteen bytes 160";
-	struct registry_fault fault;
-	_cleanup_close_ int fd = -1, nonces = -1;
-
-	need_root();
-	fd = registry_make(path, &fault);
-	nonces = registry_open_nonces(fd, &fault);
-	assert_true(is_trusted(nonces, proof, NONCE_PROOF_BYTES, proof));
-	assert_false(is_trusted(nonces, proof, NONCE_PROOF_BYTES, other));
-	assert_false(is_trusted(nonces, proof, NONCE_PROOF_BYTES, no_proof));
-	assert_false(is_trusted(nonces, no_proof, NONCE_PROOF_BYTES, no_proof));
-	assert_false(is_trusted(nonces, NULL, 0, no_proof));
-	assert_false(is_trusted(nonces, NULL, 0, proof));
-	assert_false(is_trusted(nonces, proof, NONCE_PROOF_BYTES - 1, proof));
-	assert_false(is_trusted(nonces, longer, NONCE_PROOF_BYTES + 1, proof));
-}
-
-static void the_machines_owner_gives_a_proof(void **state)
-{
-	struct registry_fault fault;
+	const struct owner_proof proof = {.challenge = "sixteen bytes 1"};
 	_cleanup_close_ int fd = -1;
-	struct nonce n;
-	bool trusted = false;
+	dev_t device;
 
-	need_root();
-	fd = registry_make(path, &fault);
-	assert_int_equal(nonce_make(fd, "test", &n, &fault), 0);
-	assert_int_equal(nonce_match(n.dir, n.uuid, n.proof, 0, &trusted), 0);
-	assert_true(trusted);
-	nonce_drop(&n);
-}
-
-static void a_wrong_nonce_never_matches(void **state)
-{
-	struct registry_fault fault;
-	_cleanup_close_ int fd = -1, nonces = -1;
-	char name[UUID_STR_LEN];
-	uuid_t uuid;
-
-	need_root();
-	fd = registry_make(path, &fault);
-	nonces = registry_open_nonces(fd, &fault);
-	uuid_generate_random(uuid);
-	(void)close_fd(write_nonce(nonces, uuid, other_boot));
-	assert_int_equal(match(nonces, uuid, 0), -ESTALE);
-	uuid_generate_random(uuid);
-	(void)close_fd(write_nonce(nonces, uuid, other_uuid));
-	assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
-	uuid_generate_random(uuid);
-	(void)close_fd(write_nonce(nonces, uuid, used_already));
-	assert_int_equal(match(nonces, uuid, 0), -ESTALE);
-	/* another length, a second name, no file at all */
-	uuid_generate_random(uuid);
-	{
-		_cleanup_close_ int file = write_nonce(nonces, uuid, NULL);
-
-		assert_int_equal(ftruncate(file, sizeof(struct nonce_record) - 1), 0);
-		assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
-	}
-	uuid_generate_random(uuid);
-	(void)close_fd(write_nonce(nonces, uuid, NULL));
-	uuid_unparse_lower(uuid, name);
-	assert_int_equal(linkat(nonces, name, nonces, "second", 0), 0);
-	assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
-	uuid_generate_random(uuid);
-	uuid_unparse_lower(uuid, name);
-	assert_int_equal(symlinkat("/etc/passwd", nonces, name), 0);
-	assert_int_equal(match(nonces, uuid, 0), -ELOOP);
-	uuid_generate_random(uuid);
-	uuid_unparse_lower(uuid, name);
-	assert_int_equal(mkfifoat(nonces, name, 0600), 0);
-	assert_int_equal(match(nonces, uuid, 0), -EBADMSG);
+	if (!is_root())
+		skip();
+	fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(fsetxattr(fd, OWNER_PROOF, &proof, sizeof(proof), 0), 0);
+	assert_int_equal(owner_check_device(&device), 0);
+	assert_false(owner_check(fd, device, &proof));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(roots_uid_follows_the_user_namespace),
 		cmocka_unit_test(a_missing_registry_is_no_registry),
-		cmocka_unit_test_setup_teardown(the_sidecar_makes_what_both_accept, make, clean),
-		cmocka_unit_test_setup_teardown(a_foreign_registry_is_refused, make, clean),
-		cmocka_unit_test_setup_teardown(one_that_others_may_write_is_refused, make, clean),
 		cmocka_unit_test(one_off_tmpfs_is_refused),
-		cmocka_unit_test_setup_teardown(a_nonce_matches_once, make, clean),
-		cmocka_unit_test_setup_teardown(who_knows_the_proof_is_trusted, make, clean),
-		cmocka_unit_test_setup_teardown(the_machines_owner_gives_a_proof, make, clean),
-		cmocka_unit_test_setup_teardown(a_wrong_nonce_never_matches, make, clean),
+		cmocka_unit_test_setup_teardown(the_way_to_it_leads_over_no_link_of_proc, make, clean),
+		cmocka_unit_test_setup_teardown(the_sidecar_makes_what_both_accept, make, clean),
+		cmocka_unit_test_setup_teardown(a_directory_of_somebody_elses_is_refused, make, clean),
+		cmocka_unit_test_setup_teardown(one_that_others_may_write_is_refused, make, clean),
+		cmocka_unit_test_setup_teardown(a_mark_is_worth_something_on_its_own_inode_only, make, clean),
+		cmocka_unit_test_setup_teardown(a_file_of_another_boot_or_version_is_refused, make, clean),
+		cmocka_unit_test(a_nonce_serves_once),
+		cmocka_unit_test(a_nonce_ends_with_its_owner_and_with_the_next_one),
+		cmocka_unit_test(a_nonce_grows_old),
+		cmocka_unit_test(the_same_half_makes_another_nonce_each_time),
+		cmocka_unit_test(all_slots_may_be_taken),
+		cmocka_unit_test(a_proof_is_of_this_challenge_and_this_socket),
+		cmocka_unit_test(a_proof_lies_on_the_kernels_own_tmpfs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

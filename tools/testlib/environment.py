@@ -101,8 +101,7 @@ class Environment:
         return f"localhost:{self.export}"
 
     def mount_options(self):
-        own = (f"local={self.options.local},transport={self.options.transport},registry={parts.REGISTRY},"
-               f"probeport={parts.PROBE_PORT}")
+        own = f"local={self.options.local},transport={self.options.transport},registry={parts.REGISTRY}"
         return ",".join(filter(None, [own, self.options.mount_opts]))
 
     def make(self):

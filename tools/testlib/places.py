@@ -8,6 +8,7 @@ from pathlib import Path
 from .namespaces import MS_BIND, MS_REC, check, libc
 
 TEST_UID = 12345
+REGISTRY_UID = 64207  # of the account that a package of the sidecar makes
 
 
 class PartError(Exception):
@@ -62,6 +63,7 @@ def make_etc(packages, scratch, helper):
         if not any([line.startswith("_rpc:") for line in passwd]):  # a list: to the end of the file
             passwd.write("_rpc:x:65533:65534::/run/rpcbind:/usr/sbin/nologin\n")
         # An ordinary user for tests: fusermount3 serves nobody without a name.
+        passwd.write(f"localiofs:x:{REGISTRY_UID}:{REGISTRY_UID}::/:/usr/sbin/nologin\n")
         passwd.write(f"testenv:x:{TEST_UID}:{TEST_UID}::/:/bin/sh\n")
     sbin = os.path.realpath("/sbin")
     overlay(sbin, scratch)
