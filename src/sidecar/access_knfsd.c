@@ -11,8 +11,8 @@ int access_knfsd(
 	if (r >= 0) {
 		if (thread_cred_allows(f->fd, R_OK))
 			bits |= ACCESS_READ;
-		/* Read-only mounts and immutable files are the kernel's own no. */
-		if (export_writable && thread_cred_allows(f->fd, W_OK))
+		/* Immutable files are the kernel's own no; so are read-only mounts, but fd may be on another. */
+		if (export_writable && !f->read_only && thread_cred_allows(f->fd, W_OK))
 			bits |= ACCESS_EXTEND | (f->append_only ? 0 : ACCESS_MODIFY);
 		if (thread_cred_allows(f->fd, X_OK))
 			bits |= ACCESS_EXECUTE;

@@ -132,8 +132,12 @@ int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *
 
 int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how)
 {
-	return open_handle(how == EXPORT_MOUNT_READ_ON_CLONE ? m->clone : m->root, h,
-		(how == EXPORT_MOUNT_WRITE ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOCTTY);
+	static const int flags[] = {
+		[EXPORT_MOUNT_PATH] = O_PATH, [EXPORT_MOUNT_WRITE] = O_RDWR | O_NONBLOCK | O_NOCTTY,
+		[EXPORT_MOUNT_READ] = O_RDONLY | O_NONBLOCK | O_NOCTTY,
+		[EXPORT_MOUNT_READ_ON_CLONE] = O_RDONLY | O_NONBLOCK | O_NOCTTY};
+
+	return open_handle(how == EXPORT_MOUNT_READ_ON_CLONE ? m->clone : m->root, h, flags[how]);
 }
 
 bool export_mount_read_only(const struct export_mount *m)

@@ -135,9 +135,10 @@ static int squash(const struct grant_context *g, const struct broker_cred *asked
 	return g->server->squash(&g->at->perms, &wire, ret) < 0 ? -EACCES : 0;
 }
 
-static struct access_file file_of(int fd, const struct statx *stx)
+static struct access_file file_of(const struct grant_context *g, int fd, const struct statx *stx)
 {
 	return (struct access_file){.fd = fd,
+		.read_only = export_mount_read_only(g->at->mount),
 		.mode = stx->stx_mode,
 		.uid = stx->stx_uid,
 		.gid = stx->stx_gid,
@@ -159,11 +160,16 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
 		return r;
 	if (!S_ISREG(stx.stx_mode) || (stx.stx_mode & (S_ISUID | S_ISGID)) != 0)
 		return -EOPNOTSUPP;
-	file = file_of(fd, &stx);
+	if (!g->at->perms.write || export_mount_read_only(g->at->mount))
+		return -EROFS; /* nfsd_setattr(), before it looks at anybody's rights */
+	file = file_of(g, fd, &stx);
 	r = g->server->access(&file, ret_cred, g->at->perms.write);
 	if (r < 0)
 		return r;
-	return (r & ACCESS_MODIFY) != 0 && (r & ACCESS_EXTEND) != 0 ? steal_fd(&fd) : -EACCES;
+	if ((r & ACCESS_MODIFY) == 0 || (r & ACCESS_EXTEND) == 0)
+		return -EACCES;
+	/* What was asked about may lie on a clone, which nobody's remount reaches. */
+	return export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_PATH);
 }
 
 void grant_open(const struct grant_context *g, const struct broker_open *request,
@@ -197,7 +203,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		reply->reason = REASON_NOT_REGULAR;
 		return;
 	}
-	file = file_of(fd, &stx);
+	file = file_of(g, fd, &stx);
 	/* Question (a): what the server would say to ACCESS. */
 	r = g->server->access(&file, &ret->cred, g->at->perms.write);
 	if (r < 0) {

@@ -24,6 +24,7 @@ struct access_file {
 	mode_t mode;
 	uint32_t uid, gid;
 	bool append_only;
+	bool read_only; /* the export's mount; Ganesha's ACCESS does not look at that, knfsd's does */
 };
 
 struct server_kind {
