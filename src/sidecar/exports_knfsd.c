@@ -44,6 +44,16 @@ static void read_flag(const char *word, struct terms *t)
 }
 
 /*
+ * The anonymous id of an export that the kernel tells none of: exp_flags() is silent about 65534 and about -2, which are
+ * two users. The etab, from which it was told, says which of them; one that says neither is of another time, and then it is
+ * the one that owns nothing.
+ */
+static uint32_t unsaid_id(uint32_t in_etab)
+{
+	return in_etab == 65534 ? in_etab : (uint32_t)-2;
+}
+
+/*
  * "rw,root_squash,...,anonuid=7,sec=390003:1,ro,root_squash": what comes behind a sec= are all flags of its
  * flavours, if they have their own. What is not said is not so.
  */
@@ -53,7 +63,8 @@ static void read_terms(char *flags, struct export_perms *perms)
 	bool any_flavor = false, is_sys = false, others = false, starts_over = false;
 	char *save = NULL, *word;
 
-	perms->anon_uid = perms->anon_gid = 65534;
+	perms->anon_uid = unsaid_id(perms->anon_uid);
+	perms->anon_gid = unsaid_id(perms->anon_gid);
 	for (word = strtok_r(flags, ",", &save); word != NULL; word = strtok_r(NULL, ",", &save)) {
 		if (strncmp(word, "sec=", 4) == 0) {
 			starts_over = has_flavor(word + 4, AUTH_SYS);

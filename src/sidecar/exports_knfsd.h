@@ -13,7 +13,8 @@
 
 /*
  * The terms on which the domain (names_knfsd.h) has the path: 1 with those of *perms replaced that the
- * server keeps, 0 when it would ask mountd.
+ * server keeps, 0 when it would ask mountd. *perms has the etab's, which decide between the anonymous ids
+ * 65534 and -2: the kernel prints neither.
  */
 int exports_knfsd_terms(FILE *content, const char *path, const char *domain, struct export_perms *perms);
 

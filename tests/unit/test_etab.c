@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sidecar/etab.h"
+#include "sidecar/exports_knfsd.h"
 #include "sidecar/peer.h"
 #include "util.h"
 
@@ -272,6 +273,34 @@ static void only_a_real_change_revokes(void **state)
 		(void)export_table_unref(all[i]);
 }
 
+/* As svc_export_show() prints them: the kernel is silent about 65534 and -2. */
+static void who_is_anonymous_where_the_kernel_is_silent_the_etab_says(void **state)
+{
+	static const struct {
+		const char *kernel;
+		uint32_t etab, uid;
+	} cases[] = {
+		{"rw,insecure,root_squash,sync,no_wdelay,no_subtree_check,uuid=1:2:3:4,sec=1", 65534, 65534},
+		{"rw,insecure,root_squash,sync,no_wdelay,no_subtree_check,uuid=1:2:3:4,sec=1", (uint32_t)-2, (uint32_t)-2},
+		{"rw,insecure,root_squash,sync,no_wdelay,no_subtree_check,uuid=1:2:3:4,sec=1", 1001, (uint32_t)-2},
+		{"rw,root_squash,sync,no_subtree_check,anonuid=7,anongid=7,sec=1", 65534, 7},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct export_perms p = {.anon_uid = cases[i].etab, .anon_gid = cases[i].etab};
+		char text[256];
+		FILE *f;
+
+		(void)snprintf(text, sizeof(text), "#path domain(flags)\n/srv\t*(%s)\n", cases[i].kernel);
+		f = fmemopen(text, strlen(text), "r");
+		assert_non_null(f);
+		assert_int_equal(exports_knfsd_terms(f, "/srv", "*", &p), 1);
+		(void)fclose(f);
+		assert_int_equal(p.anon_uid, cases[i].uid);
+		assert_int_equal(p.anon_gid, cases[i].uid);
+	}
+}
+
 static void random_text_does_no_harm(void **state)
 {
 	static const char alphabet[] = "(),=\t\n \\01/*@#abcrwfsidsec-:.";
@@ -306,6 +335,7 @@ int main(void)
 		cmocka_unit_test(errors_name_file_line_and_value),
 		cmocka_unit_test(an_empty_file_exports_nothing),
 		cmocka_unit_test(only_a_real_change_revokes),
+		cmocka_unit_test(who_is_anonymous_where_the_kernel_is_silent_the_etab_says),
 		cmocka_unit_test(random_text_does_no_harm),
 	};
 
