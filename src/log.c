@@ -49,3 +49,27 @@ void log_message(int priority, const char *format, ...)
 		syslog(priority, "%s", line);
 	errno = saved;
 }
+
+bool log_limit_take(struct log_limit *limit, int priority)
+{
+	unsigned left_out = 0;
+	bool may;
+
+	{
+		LOCKED(&limit->lock);
+		if (!limit->begun || now_ms() - limit->since_ms >= LOG_LIMIT_MS) {
+			left_out = limit->left_out;
+			limit->begun = true;
+			limit->since_ms = now_ms();
+			limit->lines = limit->left_out = 0;
+		}
+		may = limit->lines < LOG_LIMIT_LINES;
+		if (may)
+			limit->lines++;
+		else
+			limit->left_out++;
+	}
+	if (left_out > 0)
+		log_message(priority, "%u more of the following kind were not logged", left_out);
+	return may;
+}

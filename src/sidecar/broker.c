@@ -10,22 +10,11 @@
 
 #include "log.h"
 #include "sidecar/owner_check.h"
+#include "sidecar/packet.h"
 #include "sidecar/session.h"
 
 #define STACK_SIZE   (256 * 1024)
 #define STOP_WAIT_MS 2000
-#define HALVE_IDS_MS 3600000
-
-/*
- * The ids that a uid's sessions have registered and not given back. Ids outlive their session; a mount
- * that ends takes its own along and tells nobody, so half of the count is forgotten every hour.
- */
-struct uid_ids {
-	struct list node;
-	uid_t uid;
-	unsigned ids;
-	uint64_t halved_ms;
-};
 
 static void wake(int event_fd)
 {
@@ -42,32 +31,10 @@ int broker_start(struct broker *b, struct export_store *exports, const struct re
 		.recheck_s = recheck_s,
 		.listener = made->listener};
 	list_init(&b->sessions);
-	list_init(&b->uids);
+	account_init(&b->account);
 	nonces_init(&b->nonces, made->file->slots);
 	b->reap_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return b->reap_fd < 0 ? -errno : owner_check_device(&b->memfd_device);
-}
-
-bool broker_full(const struct broker *b)
-{
-	return b->nsessions >= BROKER_MAX_SESSIONS;
-}
-
-/* Half of the places are root's alone, since another user may own many uids. */
-static bool over_limit(const struct broker *b, uid_t uid)
-{
-	unsigned same = 0, unmatched = 0, users = 0;
-
-	LIST_FOREACH(pos, &b->sessions)
-	{
-		const struct session *s = CONTAINER_OF(pos, struct session, node);
-
-		same += s->uid == uid;
-		unmatched += s->uid == uid && s->matches == 0;
-		users += s->uid != 0;
-	}
-	return same >= BROKER_MAX_SESSIONS_PER_UID || unmatched >= BROKER_MAX_UNMATCHED_PER_UID ||
-		(uid != 0 && users >= BROKER_MAX_SESSIONS - BROKER_MAX_SESSIONS_PER_UID);
 }
 
 static int start_thread(struct session *s)
@@ -89,7 +56,6 @@ static void add_session(struct broker *b, struct session *s)
 
 	{
 		LOCKED(&b->lock);
-		s->refused = over_limit(b, s->uid);
 		list_append(&b->sessions, &s->node);
 		b->nsessions++;
 	}
@@ -99,6 +65,7 @@ static void add_session(struct broker *b, struct session *s)
 		LOCKED(&b->lock);
 		list_remove(&s->node);
 		b->nsessions--;
+		account_end(&b->account, &s->account);
 		(void)close_fd(s->event_fd);
 		free(s);
 	} else {
@@ -109,31 +76,50 @@ static void add_session(struct broker *b, struct session *s)
 	(void)close_fd(socket);
 }
 
+/*
+ * Says so and hangs up. What the client has sent is taken first: a socket that is closed with something in it gives the
+ * other end an error instead of the answer.
+ */
+static void refuse(int fd, uid_t uid)
+{
+	char byte;
+
+	log_warning_limited("uid %u has too many sessions, or the client that it is one of", uid);
+	(void)shutdown(fd, SHUT_RD);
+	while (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
+		;
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+		(void)packet_send_status(fd, BROKER_GOODBYE, 0, -EUSERS, REASON_LIMIT);
+}
+
 void broker_accept(struct broker *b)
 {
 	struct timeval timeout = {.tv_sec = 5};
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
 	_cleanup_close_ int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct account_session account;
 	struct session *s;
+	int r;
 
 	if (fd < 0)
 		return;
-	/* A client that does not read its replies must not hold its session for ever. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0 ||
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0)
+	r = account_begin(&b->account, fd, &account);
+	if (r == -EUSERS)
+		refuse(fd, account.uid);
+	if (r < 0)
 		return;
 	s = calloc(1, sizeof(*s));
-	if (s == NULL)
-		return;
-	s->broker = b;
-	s->uid = cred.uid;
-	s->pid = cred.pid;
-	s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (s->event_fd < 0) {
+	if (s != NULL)
+		s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* A client that does not read its replies must not hold its session for ever. */
+	if (s == NULL || s->event_fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0) {
+		account_end(&b->account, &account);
+		if (s != NULL)
+			(void)close_fd(s->event_fd);
 		free(s);
 		return;
 	}
+	s->broker = b;
+	s->account = account;
 	(void)sem_init(&s->ready, 0, 0);
 	s->socket = steal_fd(&fd);
 	add_session(b, s);
@@ -162,6 +148,7 @@ void broker_reap(struct broker *b)
 		struct session *s = CONTAINER_OF(pos, struct session, node);
 
 		(void)pthread_join(s->thread, NULL); /* it has nothing left to do */
+		account_end(&b->account, &s->account);
 		(void)close_fd(s->event_fd);
 		free(s);
 	}
@@ -198,11 +185,6 @@ void broker_stop(struct broker *b)
 	}
 	if (b->nsessions > 0)
 		log_warning("%u sessions did not end in time", b->nsessions);
-	LIST_FOREACH(pos, &b->uids)
-	{
-		if (b->nsessions == 0)
-			free(CONTAINER_OF(pos, struct uid_ids, node));
-	}
 }
 
 int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret)
@@ -227,53 +209,6 @@ void broker_forget(struct session *s)
 	nonces_forget(&s->broker->nonces, s);
 }
 
-static struct uid_ids *ids_of(struct broker *b, uid_t uid)
-{
-	struct uid_ids *u;
-
-	LIST_FOREACH(pos, &b->uids)
-	{
-		u = CONTAINER_OF(pos, struct uid_ids, node);
-		if (u->uid == uid)
-			return u;
-	}
-	u = calloc(1, sizeof(*u));
-	if (u == NULL)
-		return NULL;
-	u->uid = uid;
-	u->halved_ms = now_ms();
-	list_append(&b->uids, &u->node);
-	return u;
-}
-
-int broker_take_id(struct session *s)
-{
-	struct uid_ids *u;
-
-	LOCKED(&s->broker->lock);
-	u = ids_of(s->broker, s->uid);
-	if (u == NULL)
-		return -ENOMEM;
-	for (; u->ids > 0 && now_ms() - u->halved_ms >= HALVE_IDS_MS; u->halved_ms += HALVE_IDS_MS)
-		u->ids /= 2;
-	if (u->ids == 0)
-		u->halved_ms = now_ms();
-	if (u->ids >= BROKER_MAX_IDS_PER_UID)
-		return -EUSERS;
-	u->ids++;
-	return 0;
-}
-
-void broker_give_id(struct session *s)
-{
-	struct uid_ids *u;
-
-	LOCKED(&s->broker->lock);
-	u = ids_of(s->broker, s->uid);
-	if (u != NULL && u->ids > 0)
-		u->ids--;
-}
-
 bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port)
 {
 	LOCKED(&s->broker->lock);
@@ -294,7 +229,8 @@ int broker_match(
 	s = nonces_use(&b->nonces, uuid);
 	if (s == NULL)
 		return -ENOENT;
-	s->matches++;
+	if (s->matches++ == 0)
+		account_matched(&b->account, &s->account);
 	s->peer = *peer;
 	s->peer_port = port;
 	wake(s->event_fd);

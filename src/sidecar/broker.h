@@ -14,21 +14,17 @@
 
 #include "localiofs/broker_protocol.h"
 #include "localiofs/reason.h"
+#include "sidecar/account.h"
 #include "sidecar/export_table.h"
 #include "sidecar/ip_address.h"
 #include "sidecar/nonces.h"
 #include "sidecar/registry_make.h"
 #include "util.h"
 
-#define BROKER_MAX_SESSIONS         256
-#define BROKER_MAX_SESSIONS_PER_UID 128
-#define BROKER_MAX_UNMATCHED_PER_UID 32
-#define BROKER_MAX_IDS_PER_UID      65536
-
 struct broker {
 	pthread_mutex_t lock;
 	struct list sessions;
-	struct list uids; /* what each has registered */
+	struct account account;
 	unsigned nsessions;
 	struct export_store *exports;
 	struct nonces nonces;        /* guarded by the lock */
@@ -44,9 +40,7 @@ struct session {
 	struct list node;
 	struct broker *broker;
 	pthread_t thread;
-	uid_t uid; /* of the peer, SO_PEERCRED */
-	pid_t pid;
-	bool refused;    /* over a limit: it only says so */
+	struct account_session account; /* who it is, and what it holds */
 	int event_fd;    /* wakes the session's thread; the number holds in both descriptor tables */
 	int socket;      /* the session's own table only, once its thread runs */
 	atomic_bool finished;
@@ -64,11 +58,9 @@ int broker_start(struct broker *b, struct export_store *exports, const struct re
 /* Says GOODBYE(SIDECAR_STOPPED) to all, waits a bounded time for their threads. The socket's name stays. */
 void broker_stop(struct broker *b);
 
-/* Main thread: the listener is readable; reap_fd is readable. */
+/* Main thread: the listener is readable; reap_fd is readable. Who is over a limit is told so, without a thread. */
 void broker_accept(struct broker *b);
 void broker_reap(struct broker *b);
-/* Nothing is accepted while all places are taken: the caller then does not poll the listener. */
-bool broker_full(const struct broker *b);
 
 /* Main thread: the export table was exchanged. */
 void broker_exports_changed(struct broker *b);
@@ -79,10 +71,6 @@ int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct b
 bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port);
 /* A session's thread, at its end: nothing comes for it any more. */
 void broker_forget(struct session *s);
-
-/* A session's thread, around each id: 0, or -EUSERS when its uid has too many registered. */
-int broker_take_id(struct session *s);
-void broker_give_id(struct session *s);
 
 /* The RPC thread: whether a session waits for this nonce; cheap, before anything else is done. */
 bool broker_expects(struct broker *b, const uint8_t uuid[16]);

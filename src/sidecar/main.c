@@ -154,7 +154,7 @@ static void loop(struct sidecar *s)
 			{.fd = s->signals, .events = POLLIN},
 			{.fd = s->watch.inotify_fd, .events = POLLIN},
 			{.fd = s->broker.reap_fd, .events = POLLIN},
-			{.fd = broker_full(&s->broker) ? -1 : s->broker.listener, .events = POLLIN},
+			{.fd = s->broker.listener, .events = POLLIN},
 		};
 
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)

@@ -55,16 +55,19 @@ static int compare_int(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* A descriptor table of our own with stderr, our socket and the two eventfds in it. */
+/* A descriptor table of our own with stderr, our socket, the two eventfds and the account's in it. */
 static int own_descriptors(const struct session *s)
 {
-	int keep[] = {STDERR_FILENO, s->socket, s->event_fd, s->broker->reap_fd};
+	const struct account *a = &s->broker->account;
+	int keep[] = {STDERR_FILENO, s->socket, s->event_fd, s->broker->reap_fd, a->inotify_fd, a->fusectl_fd};
 	unsigned first = 0;
 
 	if (unshare(CLONE_FILES) < 0)
 		return -errno;
 	qsort(keep, ARRAY_SIZE(keep), sizeof(keep[0]), compare_int);
 	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
+		if (keep[i] < 0)
+			continue;
 		if ((unsigned)keep[i] > first && close_range(first, (unsigned)keep[i] - 1, 0) < 0)
 			return -errno;
 		first = (unsigned)keep[i] + 1;
@@ -148,6 +151,13 @@ static int on_hello(struct run *x, struct packet *p)
 		return -EPROTO;
 	x->fuse_fd = steal_fd(&p->fd);
 	r = x->fuse_fd >= 0 ? fuse_device_identify(x->fuse_fd) : 0;
+	if (r >= 0 && x->fuse_fd >= 0) {
+		r = account_connect(&x->s->broker->account, &x->s->account, x->fuse_fd);
+		if (r < 0 && r != -ENOTCONN) {
+			log_warning_limited("uid %u gets no backing ids: %s", x->s->account.uid, strerror(-r));
+			r = 0;
+		}
+	}
 	if (p->body.hello.version != BROKER_VERSION)
 		reason = REASON_VERSION;
 	else if (r < 0)
@@ -190,8 +200,8 @@ static int keep_grant(struct run *x, const struct broker_open_reply *reply, cons
 static int on_open(struct run *x, const struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
-		x->ids.count < x->max_ids &&
-		broker_take_id(x->s) >= 0;
+		x->ids.count < x->max_ids && (x->fuse_fd < 0 || x->s->account.connection != NULL) &&
+		account_take(&x->s->broker->account, &x->s->account) >= 0;
 	struct location at;
 	struct grant_context g = {.server = x->locator.table->server,
 		.at = &at,
@@ -221,7 +231,9 @@ static int on_open(struct run *x, const struct packet *p)
 		reply.reason = REASON_LIMIT;
 	}
 	if (place && reply.backing_id == 0)
-		broker_give_id(x->s);
+		account_give(&x->s->broker->account, &x->s->account);
+	if (reply.backing_id > 0)
+		account_keep(&x->s->broker->account, &x->s->account);
 	r = packet_send(x->s->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
@@ -229,14 +241,20 @@ static int on_open(struct run *x, const struct packet *p)
 
 static int on_release(struct run *x, const struct packet *p)
 {
+	struct account *account = &x->s->broker->account;
 	int32_t id = p->body.release.backing_id;
-	int r = id > 0 ? fuse_device_backing_close(x->fuse_fd, id) : 0;
-	int removed = backing_table_remove(&x->ids, id); /* not there: an earlier session's */
+	int removed, r = 0;
 
+	if (id > 0)
+		r = account_is_witness(account, &x->s->account, id) ? -ENOENT
+								    : fuse_device_backing_close(x->fuse_fd, id);
+	removed = backing_table_remove(&x->ids, id); /* not there: an earlier session's */
 	if (id <= 0)
 		r = removed;
-	if (r >= 0)
-		broker_give_id(x->s);
+	if (r >= 0 && id > 0)
+		account_closed(account, &x->s->account, removed >= 0);
+	else if (r >= 0)
+		account_give(account, &x->s->account);
 	return packet_send_status(
 		x->s->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
 }
@@ -384,7 +402,7 @@ static int on_match(struct run *x, const struct ip_address *peer, uint16_t port)
 		return r;
 	enter(x, MATCHED, HELLO_MS);
 	r = say_matched(x, peer, port);
-	log_debug("session of uid %u pid %d is local", x->s->uid, x->s->pid);
+	log_debug("session of uid %u pid %d is local", x->s->account.uid, x->s->account.pid);
 	return r;
 }
 
@@ -517,7 +535,7 @@ static void serve(struct run *x)
 	/* First of all: a copy kept open would turn the daemon's death into a hang. */
 	x->fuse_fd = close_fd(x->fuse_fd);
 	file_jobs_done(&x->jobs);
-	log_debug("session of uid %u pid %d ended: %s; %u ids", x->s->uid, x->s->pid, strerror(-r),
+	log_debug("session of uid %u pid %d ended: %s; %u ids", x->s->account.uid, x->s->account.pid, strerror(-r),
 		x->ids.count);
 	backing_table_done(&x->ids);
 	locator_done(&x->locator);
@@ -536,9 +554,6 @@ void *session_run(void *arg)
 	(void)sem_post(&s->ready);
 	if (r < 0 || x == NULL) {
 		log_error("a session cannot start: %s", strerror(r < 0 ? -r : ENOMEM));
-	} else if (s->refused) {
-		log_warning("uid %u has too many sessions", s->uid);
-		(void)packet_send_status(s->socket, BROKER_GOODBYE, 0, -EUSERS, REASON_LIMIT);
 	} else {
 		x->s = s;
 		serve(x);
