@@ -3,8 +3,8 @@
  * The /dev/fuse descriptor that a client handed over, and the backing ids registered on it.
  *
  * The descriptor is hostile: it may be of any file, one whose filesystem never answers included. So
- * fuse_device_identify() is the first call on it and asks for nothing that could wait, and only the
- * session's own thread makes any call on it, close included. ioctl numbers: include/uapi/linux/fuse.h
+ * fuse_device_identify() is the first call on it and asks for nothing that could wait; only a process of its own
+ * has it until that says what it is (guarded_receive.h). ioctl numbers: include/uapi/linux/fuse.h
  * of Linux 6.9.
  */
 #pragma once

@@ -193,7 +193,9 @@ static int serve(const struct sidecar_options *o)
 	s.rpc = rpc_server_stop(s.rpc);
 	if (s.broker.listener >= 0)
 		broker_stop(&s.broker);
-	/* The rest belongs to threads that may not have ended; the process's end frees it. */
+	/* What is left belongs to threads that did not end: nobody waits for them, nor runs what they may hold locks of. */
+	if (s.rpc != NULL || s.broker.nsessions > 0)
+		_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "localiofs/local_rpc.h"
 #include "log.h"
@@ -20,6 +21,7 @@
 #define MAX_OF_ADDRESS  48  /* of each of the two kinds */
 #define ACCEPTED_AT_ONCE 256
 #define QUESTION_MS     3000 /* from the connection to the whole question */
+#define STOP_WAIT_S     2
 #define FOLLOW_MS       1000 /* how often the NFS server's listeners are looked at */
 #define FIRST_FREE_PORT 1024
 
@@ -313,12 +315,18 @@ int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_st
 
 struct rpc_server *rpc_server_stop(struct rpc_server *s)
 {
+	struct timespec deadline;
 	uint64_t one = 1;
 
 	if (s == NULL)
 		return NULL;
 	(void)!write(s->stop_fd, &one, sizeof(one));
-	(void)pthread_join(s->thread, NULL);
+	(void)clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += STOP_WAIT_S;
+	if (pthread_timedjoin_np(s->thread, NULL, &deadline) != 0) {
+		log_warning("the thread for probes did not end in time");
+		return s;
+	}
 	close_all(s);
 	return NULL;
 }

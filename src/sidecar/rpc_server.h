@@ -24,5 +24,5 @@ struct rpc_server;
  */
 int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports,
 	struct rpc_server **ret);
-/* Ends the thread and closes everything. */
+/* Ends the thread and closes everything. NULL; or s, and nothing is closed, when the thread does not end within 2 s. */
 struct rpc_server *rpc_server_stop(struct rpc_server *s);

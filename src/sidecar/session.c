@@ -20,6 +20,7 @@
 #include "sidecar/file_jobs.h"
 #include "sidecar/fuse_device.h"
 #include "sidecar/grant.h"
+#include "sidecar/guarded_receive.h"
 #include "sidecar/locator.h"
 #include "sidecar/owner_check.h"
 #include "sidecar/packet.h"
@@ -44,6 +45,7 @@ struct run {
 	struct owner_proof proof; /* what PROVE's descriptor is to carry */
 	struct locator locator;
 	int fuse_fd;
+	int judged; /* of what came with PROVE or HELLO: judge_descriptor() */
 	bool trusted; /* the client owns this machine anyway */
 	unsigned max_ids;
 	struct backing_table ids;
@@ -112,13 +114,21 @@ static int on_announce(struct run *x, const struct packet *p)
 	return packet_send(x->s->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id, &reply, -1);
 }
 
-static int on_prove(struct run *x, struct packet *p)
+/* In guarded_receive(): PROVE's descriptor serves there, HELLO's goes on. */
+static int judge_descriptor(const struct packet *p, void *arg)
 {
-	_cleanup_close_ int fd = steal_fd(&p->fd);
+	const struct run *x = arg;
 
+	if (p->header.type == BROKER_PROVE)
+		return owner_check(p->fd, x->s->broker->memfd_device, &x->proof) ? 1 : -EPERM;
+	return fuse_device_identify(p->fd);
+}
+
+static int on_prove(struct run *x, const struct packet *p)
+{
 	if (x->state != MATCHED)
 		return -EPROTO;
-	x->trusted = fd >= 0 && owner_check(fd, x->s->broker->memfd_device, &x->proof);
+	x->trusted = x->judged == 1;
 	return packet_send_status(x->s->socket, BROKER_PROVE | BROKER_REPLY, p->header.id, x->trusted ? 0 : -EPERM,
 		x->trusted ? REASON_NONE : REASON_PROTOCOL);
 }
@@ -150,8 +160,8 @@ static int on_hello(struct run *x, struct packet *p)
 	if (x->state != MATCHED)
 		return -EPROTO;
 	x->fuse_fd = steal_fd(&p->fd);
-	r = x->fuse_fd >= 0 ? fuse_device_identify(x->fuse_fd) : 0;
-	if (r >= 0 && x->fuse_fd >= 0) {
+	r = x->judged;
+	if (r >= 0 && x->fuse_fd >= 0 && p->body.hello.version == BROKER_VERSION) {
 		r = account_connect(&x->s->broker->account, &x->s->account, x->fuse_fd);
 		if (r < 0 && r != -ENOTCONN) {
 			log_warning_limited("uid %u gets no backing ids: %s", x->s->account.uid, strerror(-r));
@@ -497,7 +507,9 @@ static int loop(struct run *x)
 		}
 		if (fds[0].revents == 0)
 			continue;
-		r = packet_receive(x->s->socket, x->state == MATCHED, &p);
+		/* Only PROVE and HELLO carry a descriptor. */
+		r = x->state == MATCHED ? guarded_receive(x->s->socket, judge_descriptor, x, &p, &x->judged)
+					: packet_receive(x->s->socket, false, &p);
 		if (r == -EAGAIN)
 			continue;
 		if (r == -EPROTONOSUPPORT)
