@@ -39,9 +39,7 @@ void log_message(int priority, const char *format, ...)
 	(void)vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
 	/* One message is one line, whatever names and answers are in it. */
-	for (char *p = line; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	text_clean(line);
 	place = log_place;
 	if (place == LOG_TO_STDERR || (place == LOG_TO_CALLER && (priority <= LOG_WARNING || debug_on)))
 		(void)fprintf(stderr, "%s: %s\n", program_name, line);

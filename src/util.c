@@ -128,3 +128,43 @@ char *unescape_octal(char *text)
 	*to = '\0';
 	return text;
 }
+
+/* The bytes of the UTF-8 character at s and its code point; 0 when it is none (RFC 3629). */
+static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	unsigned n = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
+	uint32_t c = n == 1 ? s[0] : s[0] & (0x7fU >> n);
+
+	for (unsigned i = 1; i < n; i++) {
+		if ((s[i] & 0xc0) != 0x80) /* a NUL is none, either */
+			return 0;
+		c = c << 6 | (s[i] & 0x3f);
+	}
+	*ret = c;
+	return n > 0 && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
+}
+
+static bool is_no_text(uint32_t c)
+{
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
+}
+
+void text_clean(char *s)
+{
+	char *to = s;
+
+	while (*s) {
+		uint32_t c;
+		unsigned n = utf8_length((const unsigned char *)s, &c);
+
+		if (n > 0 && !is_no_text(c)) {
+			memmove(to, s, n);
+			to += n;
+		} else
+			*to++ = '?';
+		s += n > 0 ? n : 1;
+	}
+	*to = '\0';
+}

@@ -153,3 +153,10 @@ char *unescape_octal(char *text);
 
 /* Parses a whole decimal number in [min, max]; -EINVAL or -ERANGE, *ret untouched on failure. */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
+
+/*
+ * In place: what a terminal or a reader of lines could take for something else than text becomes '?': control characters,
+ * those of Unicode (C1), too, its line and paragraph separators, what turns the direction of writing, and bytes that are no
+ * UTF-8.
+ */
+void text_clean(char *s);

@@ -111,6 +111,24 @@ static json_t *ask(const char *dir)
 	return json;
 }
 
+/* What is printed for people: none of it is believed to be text. */
+static void clean(json_t *json)
+{
+	_cleanup_free_ char *text = json_is_string(json) ? strdup(json_string_value(json)) : NULL;
+	const char *key;
+	json_t *value;
+	size_t n;
+
+	if (text) {
+		text_clean(text);
+		(void)json_string_set(json, text);
+	}
+	json_object_foreach (json, key, value)
+		clean(value);
+	json_array_foreach (json, n, value)
+		clean(value);
+}
+
 static const char *text_at(const json_t *json, const char *part, const char *key)
 {
 	const char *s = json_string_value(json_object_get(json_object_get(json, part), key));
@@ -160,13 +178,14 @@ static void print_for_people(const char *dir, const json_t *j)
 	const char *detail = json_string_value(json_object_get(j, "detail"));
 	time_t last = (time_t)number_at(j, "probe", "last");
 	char when[64] = "never";
+	struct tm tm;
 
 	if (!spec || !state || !reason || !detail) {
 		(void)printf("%s: its answer is not the status of a localiofs mount\n", dir);
 		return;
 	}
-	if (last)
-		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", localtime(&last));
+	if (last && localtime_r(&last, &tm))
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
 	(void)printf("%s on %s\n", spec, dir);
 	(void)printf("  state         %s", state);
 	if (strcmp(state, reason) != 0)
@@ -192,6 +211,30 @@ static void print_for_people(const char *dir, const json_t *j)
 			number_at(j, "locks", "locked"), number_at(j, "locks", "waiting"));
 }
 
+static void print_cleaned(const char *dir, json_t *j)
+{
+	_cleanup_free_ char *name = strdup(dir);
+
+	if (!name)
+		return;
+	text_clean(name);
+	clean(j);
+	print_for_people(name, j);
+}
+
+/* Of printable ASCII alone: other characters in strings are escaped, which changes nothing for who reads JSON. */
+static void print_json(const json_t *j)
+{
+	_cleanup_free_ char *text = json_dumps(j, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+
+	for (const char *p = text; p && *p; p++)
+		if (*p == 0x7f)
+			(void)fputs("\\u007f", stdout);
+		else
+			(void)putchar(*p);
+	(void)putchar('\n');
+}
+
 static int show_status(const struct mounts *m, bool as_json, bool one)
 {
 	json_t *all = json_array();
@@ -205,13 +248,12 @@ static int show_status(const struct mounts *m, bool as_json, bool one)
 		else if (as_json)
 			(void)json_array_append_new(all, j);
 		else {
-			print_for_people(m->dirs[n], j);
+			print_cleaned(m->dirs[n], j);
 			json_decref(j);
 		}
 	}
 	if (as_json && (!one || json_array_size(all) == 1)) {
-		(void)json_dumpf(one ? json_array_get(all, 0) : all, stdout, JSON_INDENT(2));
-		(void)printf("\n");
+		print_json(one ? json_array_get(all, 0) : all);
 	}
 	json_decref(all);
 	return failed;
