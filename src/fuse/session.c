@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/session.h"
 
+#include <grp.h>
 #include <malloc.h>
 #include <semaphore.h>
 #include <stdarg.h>
@@ -361,13 +362,14 @@ static int mount_fuse(struct session *s, char *sentence, size_t size)
  * Before the first thread, since capabilities are a thread's. Root keeps SYS_ADMIN to mount, and to
  * unmount when a signal ends the daemon, DAC_READ_SEARCH to reach the mount point, NET_BIND_SERVICE
  * to come from a reserved port. The NFS server decides about files, so nothing else is needed, but for the threads
- * that write to local files: these become nobody by SETUID, which the others may not use (io/uring.h).
+ * that write to local files: these become uid -2 by SETUID, which the others may not use (io/uring.h).
  */
 static void drop_privileges(void)
 {
 	(void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0); /* where CAP_SYS_RESOURCE allows it */
 	if (geteuid() != 0)
 		return; /* has none; fusermount3 must stay able to gain its own */
+	(void)setgroups(0, NULL); /* resgid= of ext4 may be one of root's */
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	capng_get_caps_process();
 	for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)

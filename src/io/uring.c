@@ -14,7 +14,7 @@
 #include "log.h"
 
 #define ENTRIES   128 /* of a ring: more than that wait in its list */
-#define NOBODY    65534
+#define NOBODY    (-2) /* not 65534, who may own files and, with resuid= of ext4, what is reserved */
 
 struct ring {
 	pthread_mutex_t lock;

@@ -10,7 +10,7 @@
  * IORING_SETUP_DEFER_TASKRUN).
  *
  * Some writers may what others may not: take blocks that are reserved, exceed a quota, leave set-id bits. So a ring's
- * thread is nobody, without a capability, and for who is the server's root it has a second credential: root, without a
+ * thread is uid -2, without a capability, and for who is the server's root it has a second credential: root, without a
  * capability either. These are what the sidecar registers backing ids with (sidecar/thread_cred.h). A daemon that
  * cannot become so, for which it takes CAP_SETUID, does not write.
  *
