@@ -6,6 +6,7 @@
 
 #include "localiofs/broker_protocol.h"
 #include "localiofs/reason.h"
+#include "log.h"
 #include "util.h"
 
 static void numbers_are_whole_and_in_range(void **state)
@@ -50,6 +51,31 @@ static void what_is_no_text_is_shown_as_a_question_mark(void **state)
 		text_clean(text);
 		assert_string_equal(text, cases[i].shown);
 	}
+}
+
+static void a_place_logs_few_lines_and_then_how_many_it_left_out(void **state)
+{
+	struct log_limit limit = {.lock = PTHREAD_MUTEX_INITIALIZER};
+	char said[256] = "";
+	FILE *f = tmpfile();
+	int kept = dup(STDERR_FILENO);
+
+	assert_non_null(f);
+	for (int n = 0; n < LOG_LIMIT_LINES; n++)
+		assert_true(log_limit_take(&limit, LOG_WARNING));
+	/* The interval is still that of now, however long this was not run. */
+	limit.since_ms = now_ms();
+	assert_false(log_limit_take(&limit, LOG_WARNING));
+	limit.since_ms = now_ms();
+	assert_false(log_limit_take(&limit, LOG_WARNING));
+	limit.since_ms = now_ms() - LOG_LIMIT_MS;
+	assert_true(dup2(fileno(f), STDERR_FILENO) >= 0);
+	assert_true(log_limit_take(&limit, LOG_WARNING));
+	assert_true(dup2(kept, STDERR_FILENO) >= 0);
+	assert_true(pread(fileno(f), said, sizeof(said) - 1, 0) > 0);
+	assert_non_null(strstr(said, ": 2 more of the following kind were not logged\n"));
+	(void)close(kept);
+	(void)fclose(f);
 }
 
 struct item {
@@ -110,6 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_whole_and_in_range),
 		cmocka_unit_test(a_list_keeps_its_order),
+		cmocka_unit_test(a_place_logs_few_lines_and_then_how_many_it_left_out),
 		cmocka_unit_test(what_is_no_text_is_shown_as_a_question_mark),
 		cmocka_unit_test(every_message_fits_the_limit),
 		cmocka_unit_test(every_reason_has_a_code_of_its_own),
