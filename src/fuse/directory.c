@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fuse/special_file.h"
+
 #define REPLY_BYTES 65536 /* of directory asked for at once */
 
 /* An entry of the last reply, in memory of its own. */
@@ -201,8 +203,9 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 		return fuse_add_direntry(r->req, buf, space, e->name, &st, (off_t)e->cookie);
 	}
 	entry.attr.st_ino = e->fileid;
-	/* Without a node id the kernel takes the entry as a plain one. */
-	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_outdated(q, &e->fh) &&
+	/* Without a node id the kernel takes the entry as a plain one. Which one a special file has, each caller asks. */
+	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_special_file(e->attr.mode) &&
+		!is_outdated(q, &e->fh) &&
 		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
 		r->entry_fh = e->fh;
 		r->entry_attr = e->attr;

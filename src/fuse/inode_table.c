@@ -20,9 +20,23 @@ struct inode_table {
 	void *arg;
 };
 
-static struct inode **bucket(const struct inode_table *t, const struct nfs_fh *fh)
+/* What an inode is found by. */
+struct inode_key {
+	const struct nfs_fh *fh;
+	bool decoy;
+	uint32_t decoy_uid; /* 0 of all others */
+};
+
+static struct inode_key key_of(const struct inode *i)
 {
-	return &t->buckets[hash_bytes(t->seed, fh->data, fh->len) & (t->nbuckets - 1)];
+	return (struct inode_key){.fh = &i->fh, .decoy = i->decoy, .decoy_uid = i->decoy_uid};
+}
+
+static struct inode **bucket(const struct inode_table *t, struct inode_key key)
+{
+	uint64_t seed = t->seed + (key.decoy ? UINT64_C(1) + key.decoy_uid : 0);
+
+	return &t->buckets[hash_bytes(seed, key.fh->data, key.fh->len) & (t->nbuckets - 1)];
 }
 
 int inode_table_new(struct inode_table **ret)
@@ -60,7 +74,7 @@ static void grow(struct inode_table *t)
 	t->nbuckets = n * 2;
 	for (size_t b = 0; b < n; b++)
 		for (struct inode *i = old[b], *next; i; i = next) {
-			struct inode **head = bucket(t, &i->fh);
+			struct inode **head = bucket(t, key_of(i));
 
 			next = i->hash_next;
 			i->hash_next = *head;
@@ -73,7 +87,7 @@ static void unhash(struct inode_table *t, struct inode *i)
 {
 	if (!i->hashed)
 		return;
-	for (struct inode **p = bucket(t, &i->fh); *p; p = &(*p)->hash_next)
+	for (struct inode **p = bucket(t, key_of(i)); *p; p = &(*p)->hash_next)
 		if (*p == i) {
 			*p = i->hash_next;
 			break;
@@ -113,10 +127,10 @@ struct inode_table *inode_table_free(struct inode_table *t)
 	return NULL;
 }
 
-static struct inode *find_locked(struct inode_table *t, const struct nfs_fh *fh)
+static struct inode *find_locked(struct inode_table *t, struct inode_key key)
 {
-	for (struct inode *i = *bucket(t, fh); i; i = i->hash_next)
-		if (nfs_fh_equal(&i->fh, fh))
+	for (struct inode *i = *bucket(t, key); i; i = i->hash_next)
+		if (i->decoy == key.decoy && i->decoy_uid == key.decoy_uid && nfs_fh_equal(&i->fh, key.fh))
 			return i;
 	return NULL;
 }
@@ -124,16 +138,15 @@ static struct inode *find_locked(struct inode_table *t, const struct nfs_fh *fh)
 struct inode *inode_table_find(struct inode_table *t, const struct nfs_fh *fh)
 {
 	LOCKED(&t->lock);
-	struct inode *i = find_locked(t, fh);
+	struct inode *i = find_locked(t, (struct inode_key){.fh = fh});
 
 	return i ? inode_ref(i) : NULL;
 }
 
-int inode_table_get(
-	struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret)
+static int get(struct inode_table *t, struct inode_key key, const struct nfs_attr *attr, struct inode **ret)
 {
 	LOCKED(&t->lock);
-	struct inode *i = find_locked(t, fh), **head;
+	struct inode *i = find_locked(t, key), **head;
 
 	if (i && i->fileid == attr->fileid && i->type == (attr->mode & S_IFMT)) {
 		*ret = inode_ref(i);
@@ -145,7 +158,9 @@ int inode_table_get(
 	if (!i)
 		return -ENOMEM;
 	grow(t);
-	i->fh = *fh;
+	i->fh = *key.fh;
+	i->decoy = key.decoy;
+	i->decoy_uid = key.decoy_uid;
 	i->fileid = attr->fileid;
 	i->type = attr->mode & S_IFMT;
 	i->generation = ++t->next_generation;
@@ -157,7 +172,7 @@ int inode_table_get(
 	write_behind_init(&i->behind);
 	list_init(&i->appends);
 	list_init(&i->opened);
-	head = bucket(t, fh);
+	head = bucket(t, key);
 	i->hash_next = *head;
 	*head = i;
 	i->hashed = true;
@@ -166,6 +181,18 @@ int inode_table_get(
 	t->total++;
 	*ret = i;
 	return 0;
+}
+
+int inode_table_get(
+	struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret)
+{
+	return get(t, (struct inode_key){.fh = fh}, attr, ret);
+}
+
+int inode_table_get_decoy(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, uint32_t uid,
+	struct inode **ret)
+{
+	return get(t, (struct inode_key){.fh = fh, .decoy = true, .decoy_uid = uid}, attr, ret);
 }
 
 void inode_table_looked_up(struct inode_table *t, struct inode *i)

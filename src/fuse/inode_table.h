@@ -9,6 +9,9 @@
  * It is freed when both are zero. The table's lock guards the hash and the lookup counts; it is
  * never held while another lock is taken. Each inode's own lock guards its mode and its writes.
  *
+ * A decoy is a special file that one user may not open, in place of the true one (special_file.h). It has the
+ * true one's handle and attributes, and is found by handle and user only.
+ *
  * A retired inode (see open_mode.h) is out of the hash, so that the next lookup of its handle
  * makes a fresh one, and lives on for the opens it has.
  */
@@ -54,6 +57,8 @@ struct inode {
 	uint64_t generation; /* unlike that of any other inode of this mount */
 	uint64_t fileid;
 	uint32_t type; /* S_IFMT bits */
+	bool decoy;
+	uint32_t decoy_uid; /* whose it is */
 
 	/* Under the table's lock. */
 	struct list all;
@@ -100,7 +105,11 @@ struct inode_table *inode_table_free(struct inode_table *t);
 int inode_table_get(
 	struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret);
 
-/* The inode of a handle if the table has it, with a reference; NULL otherwise. */
+/* The same of the decoy that this user gets of a special file. */
+int inode_table_get_decoy(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, uint32_t uid,
+	struct inode **ret);
+
+/* The inode of a handle, not a decoy, if the table has it, with a reference; NULL otherwise. */
 struct inode *inode_table_find(struct inode_table *t, const struct nfs_fh *fh);
 
 /* Counts one lookup: before the entry is given to the kernel. */

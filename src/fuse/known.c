@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "fuse/fs.h"
+#include "fuse/special_file.h"
 
 #define KERNEL_MS 10000 /* what it does with our answer takes it a moment, or longer */
 
@@ -436,6 +437,10 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	i = inode_table_find(fs->inodes, &fh);
 	if (!i)
 		return -EAGAIN;
+	if (is_special_file(i->type)) { /* a change may have been made by a decoy */
+		(void)inode_unref(fs->inodes, i);
+		return -EAGAIN;
+	}
 	{
 		LOCKED(&i->lock);
 		*ret_seconds = believable(fs, i);

@@ -10,6 +10,7 @@
 #include "fuse/default_acl.h"
 #include "fuse/search_acl.h"
 #include "fuse/silly.h"
+#include "fuse/special_file.h"
 
 static struct request *from_call(struct nfs_call *call)
 {
@@ -33,8 +34,10 @@ static void lookup_done(struct nfs_call *call)
 {
 	if (call->error == -ENOENT)
 		request_reply_absent(from_call(call));
+	else if (call->error < 0)
+		request_end_error(from_call(call), call->error);
 	else
-		entry_done(call);
+		request_find_entry(from_call(call), special_file_reply_entry);
 }
 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -8,6 +8,7 @@
 #include "fuse/caller.h"
 #include "fuse/file.h"
 #include "fuse/search_acl.h"
+#include "fuse/special_file.h"
 
 #define UNKNOWN_PATIENCE_MS 2000 /* for a caller with a signal of which nobody knows what it is */
 
@@ -463,6 +464,11 @@ double request_tell_attributes(
 
 	attr_to_stat(attr, ret);
 	seconds = known_attributes(r->fs, i, attr, r->asked);
+	if (i->decoy) {
+		/* Nobody would tell the kernel of a change that was made by the true one. */
+		ret->st_rdev = 0;
+		return 0;
+	}
 	/*
 	 * Attributes that the kernel asked for before it is told to forget some it does not believe (fs/fuse/inode.c
 	 * fuse_change_attributes_i), but those that answer a change it does (fs/fuse/dir.c fuse_do_setattr,
@@ -481,13 +487,15 @@ bool request_has_id(const struct fs *fs, struct inode *i)
 
 /*
  * The kernel walks a name that it believes without asking, and only the server knows (ACLs, squash)
- * who may: it believes none but where everybody may.
+ * who may: it believes none but where everybody may. And none of a special file: whom it leads where is for each
+ * caller to be asked.
  */
 static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_param *ret)
 {
 	struct fs *fs = r->fs;
 
-	ret->entry_timeout = known_entry_seconds(fs, r->inode2 ? r->inode2 : r->inode, i);
+	if (!is_special_file(i->type))
+		ret->entry_timeout = known_entry_seconds(fs, r->inode2 ? r->inode2 : r->inode, i);
 	ret->ino = fs_ino(fs, i);
 	ret->generation = i->generation;
 	inode_table_looked_up(fs->inodes, i);
@@ -496,7 +504,9 @@ static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_par
 int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct inode **ret_inode)
 {
 	struct inode *i;
-	int error = inode_table_get(r->fs->inodes, &r->entry_fh, &r->entry_attr, &i);
+	int error = r->decoy ? inode_table_get_decoy(
+				       r->fs->inodes, &r->entry_fh, &r->entry_attr, r->call.cred.uid, &i)
+			     : inode_table_get(r->fs->inodes, &r->entry_fh, &r->entry_attr, &i);
 
 	if (error < 0)
 		return error;

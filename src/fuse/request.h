@@ -22,6 +22,7 @@ struct request {
 	/* The entry that was found: its handle and attributes. */
 	struct nfs_fh entry_fh;
 	struct nfs_attr entry_attr;
+	bool decoy; /* the caller gets a decoy of it */
 	uint64_t asked; /* attr_clock() when the call was sent, or could have been */
 	bool changes;   /* the call under way does, and known.h was told */
 	bool changed;   /* a call of the request did, or the sidecar: its answer is to be believed no more than at once */

@@ -324,7 +324,9 @@ void compare_attributes(const struct object *o, const struct statx *m, const str
 	if (!S_ISDIR(r->stx_mode) && m->stx_size != r->stx_size)
 		differs(v, "%s: the size is %llu on the mount, %llu on the reference", where,
 			(unsigned long long)m->stx_size, (unsigned long long)r->stx_size);
-	if (m->stx_rdev_major != r->stx_rdev_major || m->stx_rdev_minor != r->stx_rdev_minor)
+	if ((S_ISCHR(r->stx_mode) || S_ISBLK(r->stx_mode)) && m->stx_rdev_major == 0 && m->stx_rdev_minor == 0)
+		difference_met(DIFFERENCE_SPECIAL_DEVICE);
+	else if (m->stx_rdev_major != r->stx_rdev_major || m->stx_rdev_minor != r->stx_rdev_minor)
 		differs(v, "%s: the device is %u:%u on the mount, %u:%u on the reference", where, m->stx_rdev_major,
 			m->stx_rdev_minor, r->stx_rdev_major, r->stx_rdev_minor);
 }

@@ -45,7 +45,9 @@
 	X(DOTS, "dots", "FUSE", \
 		"the kernel asks nobody for \".\" and \"..\": they need no x permission") \
 	X(SPECIAL_OPEN, "special-open", "FUSE", \
-		"the kernel asks nobody who opens a pipe, a socket or a device") \
+		"the kernel asks nobody who opens a pipe, a socket or a device: who may not both read and write it gets another one") \
+	X(SPECIAL_DEVICE, "special-device", "FUSE", \
+		"to who may not both read and write a device stat(2) shows the number 0:0") \
 	X(STICKY_UNGUARDED, "sticky-unguarded", "FUSE, where they are set", \
 		"the kernel sees no sticky bit: fs.protected_symlinks, _regular and _fifos keep nobody out (not done here)") \
 	X(NAME_DROPPED, "name-dropped", "FUSE", \

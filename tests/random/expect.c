@@ -228,6 +228,20 @@ static bool is_special_open(const struct world *w, const struct op *op, const st
 	       (S_ISFIFO(type) || S_ISCHR(type) || S_ISBLK(type) || S_ISSOCK(type));
 }
 
+/* On the mount that is another file than the one where the reference lets him in, or what somebody else looked up. */
+static bool opens_another(const struct world *w, const struct op *op, const struct expectation *e)
+{
+	const struct user *u = &w->users[op->actor][REFERENCE];
+	_cleanup_close_ int fd = -1;
+	struct statx stx;
+
+	if (!e->special || op->kind == OP_REOPEN)
+		return e->special;
+	fd = world_find(w, VIEW_REFERENCE, op, false, op_follows(op));
+	return fd >= 0 && statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx) == 0 &&
+	       server_allows(u, &stx, R_OK) != server_allows(u, &stx, W_OK);
+}
+
 static bool is_empty_but_silly(struct world *w, int fd, struct key dir)
 {
 	struct call c = {.op = &(struct op){.kind = OP_LIST}, .data = w->call[REFERENCE].data};
@@ -416,6 +430,10 @@ void expect(struct world *w, const struct op *op, struct expectation *e)
 		e->skip = true;
 	if (op->kind == OP_LINK && e->target.ino && !S_ISREG(e->type) && !S_ISLNK(e->type) && !w->options->special_links) {
 		difference_met(DIFFERENCE_SPECIAL_LINKS);
+		e->skip = true;
+	}
+	if (opens_another(w, op, e)) {
+		difference_met(DIFFERENCE_SPECIAL_OPEN);
 		e->skip = true;
 	}
 	if (takes_append_away(w, op)) {

@@ -133,6 +133,33 @@ static void a_retired_inode_is_found_no_more_but_lives(void **state)
 	(void)inode_table_free(t);
 }
 
+static void a_decoy_is_found_by_handle_and_user_alone(void **state)
+{
+	struct inode_table *t = new_table();
+	struct nfs_fh fh = handle(1);
+	struct nfs_attr attr = {.mode = S_IFIFO | 0600, .fileid = 11};
+	struct inode *decoys[3], *same, *i;
+
+	for (uint32_t uid = 0; uid < 3; uid++)
+		assert_int_equal(inode_table_get_decoy(t, &fh, &attr, uid, &decoys[uid]), 0);
+	assert_null(inode_table_find(t, &fh));
+	assert_int_equal(inode_table_get(t, &fh, &attr, &i), 0);
+	assert_false(i->decoy);
+	assert_int_equal(inode_table_count(t), 4);
+	for (uint32_t uid = 0; uid < 3; uid++) {
+		assert_int_equal(inode_table_get_decoy(t, &fh, &attr, uid, &same), 0);
+		assert_ptr_equal(same, decoys[uid]);
+		(void)inode_unref(t, same);
+		(void)inode_unref(t, decoys[uid]);
+	}
+	same = inode_table_find(t, &fh);
+	assert_ptr_equal(same, i);
+	(void)inode_unref(t, same);
+	(void)inode_unref(t, i);
+	assert_int_equal(inode_table_count(t), 0);
+	(void)inode_table_free(t);
+}
+
 static void a_full_table_grows_and_finds_everything(void **state)
 {
 	enum { N = 10000 };
@@ -206,6 +233,7 @@ int main(void)
 		cmocka_unit_test(one_handle_is_one_inode),
 		cmocka_unit_test(a_reused_handle_of_another_file_is_another_inode),
 		cmocka_unit_test(a_retired_inode_is_found_no_more_but_lives),
+		cmocka_unit_test(a_decoy_is_found_by_handle_and_user_alone),
 		cmocka_unit_test(a_full_table_grows_and_finds_everything),
 		cmocka_unit_test(threads_that_look_up_and_forget_leave_nothing),
 	};
