@@ -41,6 +41,7 @@ struct directory {
 	unsigned batches, mark_after;
 	bool eof;       /* the batch is the directory's last */
 	bool plus;      /* the batch has handles and attributes */
+	bool plain;     /* this listing is without these: the server could not list an entry with them */
 };
 
 struct readdir_request {
@@ -238,7 +239,7 @@ static size_t batch_position(const struct directory *d, uint64_t offset)
 static bool reply_from_batch(struct readdir_request *q)
 {
 	struct directory *d = q->dir;
-	size_t n = q->plus && !d->plus ? d->count : batch_position(d, q->offset);
+	size_t n = q->plus && !d->plus && !d->plain ? d->count : batch_position(d, q->offset);
 	bool at_end = d->eof && (d->count == 0 ? d->first == q->offset
 						: d->batch[d->count - 1]->entry.cookie == q->offset);
 	size_t used = 0;
@@ -323,11 +324,41 @@ static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 	return 0;
 }
 
+/*
+ * True for an error of READDIRPLUS that may be that of one entry, or of the procedure: READDIR, which needs no more than
+ * the directory, may do. NFS-Ganesha fails so once it has forgotten where a device or socket is (GETATTR after a
+ * restart), for as long as it remembers that file. What is the directory's own, READDIR says as well.
+ */
+static bool may_list_plainly(int error)
+{
+	switch (error) {
+	case -EACCES:
+	case -EINVAL:
+	case -EIO:
+	case -ENODEV:
+	case -ENXIO:
+	case -EOPNOTSUPP:
+	case -EPERM:
+	case -EREMOTE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void readdir_done(struct nfs_call *call)
 {
 	struct readdir_request *q = CONTAINER_OF(call, struct readdir_request, r.call);
 	struct directory *d = q->dir;
 
+	if (call->proc == NFS_READDIRPLUS && may_list_plainly(call->error)) {
+		{
+			LOCKED(&d->lock);
+			d->plain = true;
+		}
+		request_send(&q->r, NFS_READDIR, readdir_done);
+		return;
+	}
 	{
 		int error = call->error;
 
@@ -343,6 +374,13 @@ static void readdir_done(struct nfs_call *call)
 			request_end_error(&q->r, -EIO);
 	}
 	unref_directory(d);
+}
+
+/* With the directory's lock: rewinddir wants what is there now, and a fresh verifier. */
+static void restart(struct directory *d)
+{
+	drop_batch(d);
+	d->plain = false;
 }
 
 /* With the directory's lock: what the call asks for. */
@@ -361,7 +399,7 @@ static void read_directory(
 {
 	struct readdir_request *q = calloc(1, sizeof(*q));
 	struct directory *d = directory_of(fi);
-	bool answered = false;
+	bool answered = false, plain;
 
 	if (!q) {
 		(void)fuse_reply_err(req, ENOMEM);
@@ -376,16 +414,17 @@ static void read_directory(
 	{
 		LOCKED(&d->lock);
 		if (offset == 0)
-			drop_batch(d); /* rewinddir: what is there now, and a fresh verifier */
+			restart(d);
 		else
 			answered = reply_from_batch(q);
 		if (!answered)
 			fill_call(q);
+		plain = d->plain;
 	}
 	if (answered)
 		unref_directory(d);
 	else
-		request_send(&q->r, plus ? NFS_READDIRPLUS : NFS_READDIR, readdir_done);
+		request_send(&q->r, plus && !plain ? NFS_READDIRPLUS : NFS_READDIR, readdir_done);
 }
 
 static void op_readdir(
