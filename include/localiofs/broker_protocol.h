@@ -43,6 +43,7 @@ enum broker_type {
 	BROKER_SEEK = 8,     /* struct broker_range -> broker_amount */
 	BROKER_COPY = 9,     /* struct broker_copy -> broker_amount */
 	BROKER_TRUNCATE = 10, /* struct broker_truncate -> broker_truncated */
+	BROKER_SYNC_DIR = 11, /* struct broker_sync_dir -> broker_status */
 	BROKER_PROVE = 12,   /* no body, with a memfd that carries OWNER_PROOF (registry_layout.h) -> broker_status */
 
 	/* replies: the request's type with this bit */
@@ -212,6 +213,15 @@ struct broker_truncated {
 	struct broker_attr attr; /* afterwards */
 };
 
+/*
+ * fsync of a directory, by whoever the server serves: to have its names on the disk needs no permission. An error with a
+ * reason says that it is not the sidecar's to sync; an error without one, and REASON_LIMIT, that its names are not stable.
+ */
+struct broker_sync_dir {
+	struct broker_fh fh;
+	struct broker_cred cred;
+};
+
 struct broker_amount {
 	int32_t error;
 	uint32_t reason;
@@ -245,6 +255,7 @@ BROKER_ASSERT(broker_amount, 16);
 BROKER_ASSERT(broker_truncate, 216);
 BROKER_ASSERT(broker_truncated, 96);
 BROKER_ASSERT(broker_revoke, 8);
+BROKER_ASSERT(broker_sync_dir, 208);
 #undef BROKER_ASSERT
 
 /* The length that a packet of this type has, header included; 0 for a type that does not exist. */
@@ -282,6 +293,9 @@ static inline uint32_t broker_packet_length(uint32_t type)
 	case BROKER_TRUNCATE:
 		body = sizeof(struct broker_truncate);
 		break;
+	case BROKER_SYNC_DIR:
+		body = sizeof(struct broker_sync_dir);
+		break;
 	case BROKER_TRUNCATE | BROKER_REPLY:
 		body = sizeof(struct broker_truncated);
 		break;
@@ -293,6 +307,7 @@ static inline uint32_t broker_packet_length(uint32_t type)
 	case BROKER_COMMIT | BROKER_REPLY:
 	case BROKER_PING | BROKER_REPLY:
 	case BROKER_FALLOCATE | BROKER_REPLY:
+	case BROKER_SYNC_DIR | BROKER_REPLY:
 	case BROKER_GOODBYE:
 		body = sizeof(struct broker_status);
 		break;

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "fuse/special_file.h"
+#include "localiofs/reason.h"
 
 #define REPLY_BYTES 65536 /* of directory asked for at once */
 
@@ -169,10 +170,45 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 	(void)fuse_reply_err(req, 0);
 }
 
-/* NFS servers make changes of names stable before they answer, RFC 1813 4.8. */
+struct fsyncdir_request {
+	struct request r;
+	struct broker_call broker;
+};
+
+/* Where the sidecar may not do it this mount is in the place of a remote one. */
+static void directory_synced(struct broker_call *call, int error, const void *body)
+{
+	struct request *r = &CONTAINER_OF(call, struct fsyncdir_request, broker)->r;
+	const struct broker_status *reply = body;
+	bool synced = error == 0 && (reply->reason == REASON_NONE || reply->reason == REASON_LIMIT);
+
+	request_end_error(r, synced ? reply->error : 0);
+}
+
+/*
+ * NFS servers make changes of names stable before they answer, RFC 1813 4.8. Not all do, and NFS has no call for it: so
+ * the sidecar does, where there is one.
+ */
 static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	(void)fuse_reply_err(req, 0);
+	struct fs *fs = fuse_req_userdata(req);
+	struct fsyncdir_request *s;
+	struct broker_sync_dir body;
+
+	if (fs_generation(fs) == 0) {
+		(void)fuse_reply_err(req, 0);
+		return;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	request_init_open(&s->r, req, ino, &directory_of(fi)->cred);
+	body = (struct broker_sync_dir){
+		.fh = request_broker_fh(&s->r.inode->fh), .cred = request_broker_cred(&s->r.call.cred)};
+	s->broker.done = directory_synced;
+	probe_send(fs->probe, &s->broker, BROKER_SYNC_DIR, &body, sizeof(body));
 }
 
 static bool is_dot(const char *name)

@@ -80,6 +80,7 @@ static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 
 	switch (job->type) {
 	case BROKER_COMMIT:
+	case BROKER_SYNC_DIR:
 		return fsync(job->fd) < 0 ? -errno : 0;
 	case BROKER_SEEK:
 		at = lseek(job->fd, (off_t)job->range.offset, (int)job->range.how);
@@ -102,7 +103,7 @@ static int answer(int socket, const struct file_job *job, int64_t result, const 
 
 		return packet_send(socket, type, job->request, &truncated, -1);
 	}
-	if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE)
+	if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE || job->type == BROKER_SYNC_DIR)
 		return packet_send_status(socket, type, job->request, (int)result,
 			result == -EAGAIN ? REASON_LIMIT : REASON_NONE);
 	return packet_send(socket, type, job->request, &amount, -1);

@@ -172,6 +172,27 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
 	return export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_PATH);
 }
 
+int grant_directory(const struct grant_context *g, const struct broker_sync_dir *request, enum reason *ret_reason)
+{
+	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
+	struct broker_attr attr;
+	struct broker_cred cred;
+	struct statx stx;
+	int r = fd < 0 ? fd : grant_attributes(fd, &stx, &attr);
+
+	if (r >= 0 && S_ISDIR(stx.stx_mode)) {
+		r = squash(g, &request->cred, &cred, ret_reason);
+		if (r < 0)
+			return r;
+		r = export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_READ);
+	} else if (r >= 0) {
+		r = -ENOTDIR;
+	}
+	/* Removed, or never there. Any other error is one of syncing it. */
+	*ret_reason = r == -ESTALE || r == -ENOTDIR ? REASON_BAD_HANDLE : REASON_NONE;
+	return r;
+}
+
 void grant_open(const struct grant_context *g, const struct broker_open *request,
 	struct broker_open_reply *reply, struct grant *ret)
 {

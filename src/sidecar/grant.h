@@ -38,6 +38,12 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
  */
 int grant_truncate(const struct grant_context *g, const struct broker_truncate *request, struct broker_cred *ret_cred);
 
+/*
+ * The directory, opened and the caller's, that is to be synced. A negative errno with a reason where the server does not
+ * serve the credential, or there is no such directory; without one where it cannot be opened.
+ */
+int grant_directory(const struct grant_context *g, const struct broker_sync_dir *request, enum reason *ret_reason);
+
 /* The attributes of an O_PATH descriptor, as they go over the wire. */
 struct statx;
 int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret);

@@ -42,6 +42,8 @@ int packet_check(const struct packet *p, size_t size, int fds)
 		return check_asker(&p->body.open.fh, &p->body.open.cred);
 	case BROKER_TRUNCATE:
 		return check_asker(&p->body.truncate.fh, &p->body.truncate.cred);
+	case BROKER_SYNC_DIR:
+		return check_asker(&p->body.sync_dir.fh, &p->body.sync_dir.cred);
 	default:
 		return 0;
 	}

@@ -23,6 +23,7 @@ struct packet {
 		struct broker_range range;
 		struct broker_copy copy;
 		struct broker_truncate truncate;
+		struct broker_sync_dir sync_dir;
 		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} body;
 	int fd; /* came with PROVE or HELLO; -1 otherwise. The receiver's. */

@@ -361,6 +361,22 @@ static int on_truncate(struct run *x, const struct packet *p)
 	return add_job(x, p, r, &job);
 }
 
+static int on_sync_dir(struct run *x, const struct packet *p)
+{
+	const struct broker_sync_dir *body = &p->body.sync_dir;
+	struct file_job job = {.target = -1};
+	struct location at;
+	struct grant_context g = {.server = x->locator.table->server, .at = &at, .fuse_fd = -1};
+	enum reason reason = locator_find(&x->locator, &body->fh, &at);
+	int r = reason != REASON_NONE ? error_of(reason) : grant_directory(&g, body, &reason);
+	_cleanup_close_ int fd = r;
+
+	if (r < 0)
+		return packet_send_status(x->s->socket, BROKER_SYNC_DIR | BROKER_REPLY, p->header.id, r, reason);
+	job.fd = fd;
+	return add_job(x, p, 0, &job);
+}
+
 static int dispatch(struct run *x, struct packet *p)
 {
 	switch (p->header.type) {
@@ -391,6 +407,8 @@ static int dispatch(struct run *x, struct packet *p)
 		return on_copy(x, p);
 	case BROKER_TRUNCATE:
 		return on_truncate(x, p);
+	case BROKER_SYNC_DIR:
+		return on_sync_dir(x, p);
 	}
 	return -EPROTO;
 }

@@ -22,6 +22,10 @@ static void check_packet(const struct packet *p)
 		CHECK(p->body.truncate.fh.length >= 1 && p->body.truncate.fh.length <= BROKER_MAX_FH);
 		CHECK(p->body.truncate.cred.ngroups <= BROKER_MAX_GROUPS);
 		break;
+	case BROKER_SYNC_DIR:
+		CHECK(p->body.sync_dir.fh.length >= 1 && p->body.sync_dir.fh.length <= BROKER_MAX_FH);
+		CHECK(p->body.sync_dir.cred.ngroups <= BROKER_MAX_GROUPS);
+		break;
 	default:
 		break;
 	}

@@ -71,7 +71,7 @@ static void every_length_but_the_right_one_is_refused(void **state)
 	for (uint32_t type = 0; type < 0x400; type++) {
 		p = packet_of(type);
 		p.body.hello.root.length = 4; /* where OPEN has fh.length lies HELLO's version */
-		if (type == BROKER_OPEN || type == BROKER_TRUNCATE)
+		if (type == BROKER_OPEN || type == BROKER_TRUNCATE || type == BROKER_SYNC_DIR)
 			p.body.open.fh.length = 4;
 		if (type == BROKER_ANNOUNCE)
 			p.body.announce.version = BROKER_VERSION;
@@ -120,6 +120,12 @@ static void lengths_inside_are_checked(void **state)
 	p.body.truncate.fh.length = 32;
 	assert_int_equal(packet_check(&p, p.header.length, 0), 0);
 	p.body.truncate.cred.ngroups = BROKER_MAX_GROUPS + 1;
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
+	p = packet_of(BROKER_SYNC_DIR);
+	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
+	p.body.sync_dir.fh.length = 32;
+	assert_int_equal(packet_check(&p, p.header.length, 0), 0);
+	p.body.sync_dir.cred.ngroups = BROKER_MAX_GROUPS + 1;
 	assert_int_equal(packet_check(&p, p.header.length, 0), -EPROTO);
 	p = packet_of(BROKER_HELLO);
 	assert_int_equal(packet_check(&p, p.header.length, 1), -EPROTO);
