@@ -421,6 +421,8 @@ static bool mend_setid(struct world *w, const struct op *op, const struct expect
 		return false;
 	if (bit & (SEE_SLOT | SEE_SLOT2))
 		fd = dup(w->slots[bit == SEE_SLOT ? op->slot : op->slot2].fd[REFERENCE]);
+	else if (bit & (SEE_PARENT | SEE_PARENT2)) /* of a path that leads through a file, that */
+		fd = world_find_parent(w, VIEW_REFERENCE, op, bit == SEE_PARENT2);
 	else
 		fd = world_find(w, VIEW_REFERENCE, op, bit == SEE_PATH2, op_follows(op));
 	return compare_mend_setid(fd, m, r, chown ? DIFFERENCE_CHOWN_SETID : DIFFERENCE_SETID);
