@@ -246,7 +246,7 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
 		r->entry_fh = e->fh;
 		r->entry_attr = e->attr;
-		if (request_make_entry(r, &entry, &i) < 0)
+		if (request_make_entry(r, e->name, &entry, &i) < 0)
 			i = NULL;
 	} else if (e->has_attr) {
 		entry.attr.st_mode = e->attr.mode;

@@ -17,6 +17,8 @@
 #include "options.h"
 #include "probe/probe.h"
 
+#define FS_RETRIES 256
+
 /* Told by localioctl status; the names there are documented in localioctl(8). */
 struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
@@ -42,6 +44,9 @@ struct fs {
 	struct inode_table *inodes;
 	struct cache *names, *rights; /* known.h */
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
+	atomic_uint_fast64_t moved; /* attr_clock() when a name last went to another directory */
+	/* By the opener's thread: the inode.generation for which an open has sent it to walk again; 0: none. */
+	atomic_uint_fast64_t retries[FS_RETRIES];
 	struct backing_ids *ids;
 	struct locks *locks;
 	struct probe *probe;      /* NULL with local=off */
@@ -97,6 +102,12 @@ static inline bool fs_may_be_local(const struct fs *fs)
 static inline uint64_t fs_generation(const struct fs *fs)
 {
 	return fs->probe ? probe_generation(fs->probe) : 0;
+}
+
+/* Where it is remembered that a thread was sent to walk again. */
+static inline atomic_uint_fast64_t *fs_retry_of(struct fs *fs, pid_t thread)
+{
+	return &fs->retries[(unsigned)thread % FS_RETRIES];
 }
 
 /* noac means it, too, as for the kernel's client (fs/nfs/fs_context.c): others see each change at once. */

@@ -21,6 +21,7 @@
 
 #include "fuse/attr_memory.h"
 #include "fuse/known.h"
+#include "fuse/named.h"
 #include "fuse/open_mode.h"
 #include "fuse/write_behind.h"
 #include "io/transport.h"
@@ -76,6 +77,7 @@ struct inode {
 					its list */
 	struct attr_memory attrs;
 	struct known known;
+	struct named named;
 	struct default_acl default_acl;
 	struct list granted_node; /* in the list of backing_ids.h while granted is not NULL */
 	struct list idle;      /* in the list of backing_ids.h; that list's lock alone */

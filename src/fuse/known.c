@@ -261,6 +261,69 @@ void known_name(
 		put_name(fs, dir, name, fh);
 }
 
+static bool find_name(
+	struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name, struct nfs_fh *ret)
+{
+	struct key k;
+	size_t size = name_key(&k, dir, epoch, name);
+
+	return cache_get(fs->names, &k, size, ret, sizeof(*ret));
+}
+
+void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *name, const struct timespec *ctime)
+{
+	uint64_t epoch = ctime ? known_epoch(dir) : 0, bit = named_bit(&dir->fh, name);
+	struct nfs_fh fh;
+
+	if (i->type != S_IFREG)
+		return;
+	if (epoch != 0 && (!find_name(fs, dir, epoch, name, &fh) || !nfs_fh_equal(&fh, &i->fh)))
+		epoch = 0;
+	LOCKED(&i->lock);
+	if (ctime)
+		named_found(&i->named, &dir->fh, epoch, bit, ctime, i->known.named_ms <= now_ms());
+	else
+		named_told(&i->named, bit);
+}
+
+enum named_verdict known_judge_name(
+	struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir)
+{
+	LOCKED(&i->lock);
+	*ret_dir = i->named.dir;
+	return named_judge(&i->named, now, fs->moved);
+}
+
+bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir, const struct nfs_attr *now,
+	const struct timespec *ctime)
+{
+	struct inode *d = inode_table_find(fs->inodes, dir);
+	uint64_t epoch;
+	bool same;
+
+	if (!d)
+		return false;
+	{
+		LOCKED(&d->lock);
+		epoch = d->known.epoch;
+		same = attr_memory_is_version(&d->attrs, now);
+	}
+	(void)inode_unref(fs->inodes, d);
+	if (!same)
+		return false;
+	LOCKED(&i->lock);
+	return named_directory_is(&i->named, dir, epoch, ctime);
+}
+
+void known_name_lost(struct fs *fs, const struct nfs_fh *dir)
+{
+	struct inode *d = inode_table_find(fs->inodes, dir);
+
+	if (d)
+		known_doubt(d);
+	(void)inode_unref(fs->inodes, d);
+}
+
 void known_name_forget(struct fs *fs, struct inode *dir, const char *name)
 {
 	drop_name(fs, dir, known_epoch(dir), name);
@@ -411,15 +474,6 @@ static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 	return true;
 }
 
-static bool find_name(
-	struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name, struct nfs_fh *ret)
-{
-	struct key k;
-	size_t size = name_key(&k, dir, epoch, name);
-
-	return cache_get(fs->names, &k, size, ret, sizeof(*ret));
-}
-
 int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred,
 	struct inode **ret, struct nfs_attr *ret_attr, double *ret_seconds)
 {
@@ -515,6 +569,7 @@ void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inod
 
 	if (from == to)
 		return;
+	fs->moved = attr_clock_tick();
 	{
 		LOCKED(&to->lock);
 		if (to->known.believed_ms > now && all_may_search(to))

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #include "fuse/attr_memory.h"
+#include "fuse/named.h"
 
 #define KNOWN_NAMES  131072
 #define KNOWN_RIGHTS 65536
@@ -51,7 +52,6 @@ struct known {
 	bool no_acl;       /* in this epoch */
 	bool asks_acl;     /* somebody should ask: known_asks_acl() */
 	unsigned walks;    /* in this epoch: names looked for */
-	bool nameless;     /* of a file: an open has found that it has no name any more */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
 	uint64_t tellings;    /* how often it was told attributes to believe */
@@ -113,6 +113,23 @@ void known_name_forget(struct fs *fs, struct inode *dir, const char *name);
 bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name,
 	const struct nfs_fh *fh, uint64_t asked);
 uint64_t known_epoch(struct inode *dir);
+
+/*
+ * named.h: the kernel is told that a name is the file's. ctime: the file's, which came from the server with the name;
+ * NULL when the name was known.
+ */
+void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *name, const struct timespec *ctime);
+
+/* What an open may think of the names that led to the file. *ret_dir: what NAMED_ASK_DIRECTORY is to be asked about. */
+enum named_verdict known_judge_name(
+	struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir);
+
+/* The directory is like this now: true if that proves the names of the file, which had this ctime before. */
+bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir, const struct nfs_attr *now,
+	const struct timespec *ctime);
+
+/* The file may have lost a name in that directory: the next step there asks the server. */
+void known_name_lost(struct fs *fs, const struct nfs_fh *dir);
 
 /* Of the ACCESS bits that were asked for the credential has these. */
 void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed,

@@ -36,6 +36,10 @@ struct open_request {
 	bool has_version; /* ACCESS came with the attributes of now */
 	bool wanted_id;
 	struct open_wish wish;
+	void (*then)(struct open_request *o); /* after check_name() */
+	struct nfs_fh dir;                    /* which it asks about */
+	struct broker_open_reply reply;       /* the sidecar's to the open */
+	int given;                            /* the descriptor that came with it, or -1 */
 };
 
 static struct open_request *from_call(struct nfs_call *call)
@@ -48,6 +52,7 @@ static void end_open(struct open_request *o, int error)
 {
 	if (o->entry.ino != 0)
 		inode_table_forget(o->r.fs->inodes, o->r.inode, 1);
+	close_fdp(&o->given);
 	free(o->file);
 	request_end_error(&o->r, error);
 }
@@ -242,59 +247,155 @@ static void finish_open(struct open_request *o)
 	end_open(o, path < 0 ? path : sent);
 }
 
+/* With nocto what is known is not looked at again. */
+static bool believes(const struct open_request *o)
+{
+	return o->r.fs->options->nocto && known_believed(o->r.fs, o->r.inode) && o->r.call.attr.nlink > 0;
+}
+
 /*
  * Close-to-open: when the file is not any more what the kernel was told, that asks for size and times
- * before it shows them next.
- *
- * A file without a name that was found by one: the name is asked for again (fs/nfs/dir.c
- * nfs_lookup_verify_inode). Once: it may have been opened by its descriptor, in /proc.
+ * before it shows them next. The attributes of now are in the call.
  */
-static int look_again(struct open_request *o, const struct nfs_attr *now)
+static void know_version(struct open_request *o)
 {
-	const struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
-	bool changed, lost_its_name;
+	bool changed;
 
-	if (fs->options->nocto && known_believed(o->r.fs, i) && now->nlink > 0)
-		return 0;
+	o->has_version = true;
+	if (believes(o))
+		return;
 	{
 		LOCKED(&i->lock);
-		changed = !attr_memory_is_version(&i->attrs, now);
-		lost_its_name = now->nlink == 0 && !i->known.nameless;
-		i->known.nameless = now->nlink == 0;
+		changed = !attr_memory_is_version(&i->attrs, &o->r.call.attr);
 	}
 	if (changed) {
 		known_doubt(i);
-		fs_invalidate_attributes(fs, i);
+		fs_invalidate_attributes(o->r.fs, i);
 	}
-	if (!lost_its_name)
-		return 0;
-	known_stale(o->r.fs);
-	return -ESTALE;
 }
 
-/* The attributes of now are in the call. */
-static int know_version(struct open_request *o)
+/* True if the opener's thread was sent to walk again for this file, and has come back with it. It is no more, then. */
+static bool has_walked_again(struct open_request *o)
 {
-	o->has_version = true;
-	return look_again(o, &o->r.call.attr);
+	uint_fast64_t file = o->r.inode->generation;
+
+	return atomic_compare_exchange_strong(
+		fs_retry_of(o->r.fs, fuse_req_ctx(o->r.req)->pid), &file, 0);
+}
+
+static void server_has_looked(struct nfs_call *call)
+{
+	end_open(from_call(call), -ESTALE);
+}
+
+/*
+ * The kernel walks again, and the server says whose the name is. Once: the file may have been opened without a name, in
+ * /proc or as a bind mount, or have lost its name since this walk.
+ *
+ * What others did through the server it knows. What was done behind its back it may not know yet: Ganesha keeps the
+ * names of a directory for a while, and looks again at COMMIT.
+ */
+static void name_lost(struct open_request *o)
+{
+	struct fs *fs = o->r.fs;
+
+	if (has_walked_again(o)) {
+		o->then(o);
+		return;
+	}
+	*fs_retry_of(fs, fuse_req_ctx(o->r.req)->pid) = o->r.inode->generation;
+	if (o->r.call.attr.nlink == 0)
+		known_stale(fs);
+	known_name_lost(fs, &o->dir);
+	backing_ids_close(fs->ids, o->reply.backing_id);
+	if (o->wish.generation == 0 || o->dir.len == 0) {
+		end_open(o, -ESTALE);
+		return;
+	}
+	if (!o->has_groups)
+		request_groups(&o->r);
+	o->r.call.fh = o->dir;
+	o->r.call.args.io.offset = 0;
+	o->r.call.args.io.count = 0;
+	request_send(&o->r, NFS_COMMIT, server_has_looked);
+}
+
+static void name_holds(struct open_request *o)
+{
+	(void)has_walked_again(o);
+	o->then(o);
+}
+
+static void directory_seen(struct broker_call *call, int error, const void *body)
+{
+	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
+	const struct broker_open_reply *reply = body;
+	struct nfs_attr dir;
+
+	if (error < 0 || reply->error < 0) {
+		name_lost(o);
+		return;
+	}
+	request_attr_of_broker(&o->r, &reply->attr, &dir);
+	if (known_directory_is(o->r.fs, o->r.inode, &o->dir, &dir, &o->r.call.attr.ctime))
+		name_holds(o);
+	else
+		name_lost(o);
+}
+
+static void ask_attributes(struct open_request *o, const struct nfs_fh *fh,
+	void (*done)(struct broker_call *call, int error, const void *body))
+{
+	struct broker_open body = {.fh = request_broker_fh(fh), .flags = BROKER_OPEN_ATTR};
+
+	o->broker.done = done;
+	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
+}
+
+/* The sidecar has said what the file is like: goes on with then() if the name that led to it still does (named.h). */
+static void check_name(struct open_request *o, void (*then)(struct open_request *o))
+{
+	o->then = then;
+	switch (o->create || believes(o) ? NAMED_HOLDS
+					 : known_judge_name(o->r.fs, o->r.inode, &o->r.call.attr, &o->dir)) {
+	case NAMED_HOLDS:
+		name_holds(o);
+		break;
+	case NAMED_ASK_DIRECTORY:
+		ask_attributes(o, &o->dir, directory_seen);
+		break;
+	case NAMED_LOST:
+		name_lost(o);
+		break;
+	}
+}
+
+static void access_known(struct open_request *o)
+{
+	int error = permission(o, o->r.call.res.access);
+
+	if (error < 0)
+		end_open(o, error);
+	else
+		finish_open(o);
 }
 
 static void access_done(struct nfs_call *call)
 {
 	struct open_request *o = from_call(call);
-	int error = call->error;
 
-	if (error == 0 && call->has_attr)
-		error = know_version(o);
-	if (error == 0)
-		error = permission(o, call->res.access);
-
-	if (error < 0) {
-		end_open(o, error);
+	if (call->error < 0) {
+		end_open(o, call->error);
 		return;
 	}
-	finish_open(o);
+	o->then = access_known;
+	if (call->has_attr)
+		know_version(o);
+	if (call->has_attr && call->attr.nlink == 0)
+		name_lost(o);
+	else
+		name_holds(o);
 }
 
 static void open_remote(struct open_request *o)
@@ -311,10 +412,11 @@ static void open_remote(struct open_request *o)
 	request_send(&o->r, NFS_ACCESS, access_done);
 }
 
-static void take_descriptor(struct open_request *o, const struct broker_open_reply *reply, int *fd)
+static void take_descriptor(struct open_request *o)
 {
+	const struct broker_open_reply *reply = &o->reply;
 	struct inode *i = o->r.inode;
-	struct granted_file *old, *g = granted_file_new(o->r.fs, steal_fd(fd), reply->writable != 0,
+	struct granted_file *old, *g = granted_file_new(o->r.fs, steal_fd(&o->given), reply->writable != 0,
 		reply->backing_id, o->wish.generation);
 
 	if (g) {
@@ -328,6 +430,35 @@ static void take_descriptor(struct open_request *o, const struct broker_open_rep
 		old = backing_ids_set_granted(o->r.fs->ids, i, g);
 	}
 	(void)granted_file_unref(old);
+}
+
+/* By the name that was found the open is for this file: may it be opened? */
+static void use_grant(struct open_request *o)
+{
+	const struct broker_open_reply *reply = &o->reply;
+	struct fs *fs = o->r.fs;
+	int error = permission(o, reply->access);
+
+	if (error < 0) {
+		backing_ids_close(fs->ids, reply->backing_id);
+		end_open(o, error);
+		return;
+	}
+	if (reply->reason != REASON_NONE) {
+		fs->counters.last_denial = reply->reason;
+		fs->counters.grants_denied++;
+	}
+	/* An id that was there before the bits were is no good any more. */
+	if (reply->reason == REASON_SET_ID)
+		o->wish.generation = 0;
+	if (reply->backing_id < 0 && o->given < 0) /* the kernel had no room for it */
+		backing_ids_close(fs->ids, reply->backing_id);
+	else if (reply->backing_id < 0)
+		take_descriptor(o);
+	o->wish.granted_id = MAX(reply->backing_id, 0);
+	o->wish.granted_writable = reply->backing_id > 0 && reply->writable;
+	o->wish.root = reply->root;
+	finish_open(o);
 }
 
 static void granted(struct broker_call *call, int error, const void *body)
@@ -367,29 +498,10 @@ static void granted(struct broker_call *call, int error, const void *body)
 				.any_groups = reply->any_groups,
 				.session = o->wish.generation},
 			o->r.asked);
-	error = know_version(o);
-	if (error == 0)
-		error = permission(o, reply->access);
-	if (error < 0) {
-		backing_ids_close(fs->ids, reply->backing_id);
-		end_open(o, error);
-		return;
-	}
-	if (reply->reason != REASON_NONE) {
-		fs->counters.last_denial = reply->reason;
-		fs->counters.grants_denied++;
-	}
-	/* An id that was there before the bits were is no good any more. */
-	if (reply->reason == REASON_SET_ID)
-		o->wish.generation = 0;
-	if (reply->backing_id < 0 && *call->fd < 0) /* the kernel had no room for it */
-		backing_ids_close(fs->ids, reply->backing_id);
-	else if (reply->backing_id < 0)
-		take_descriptor(o, reply, call->fd);
-	o->wish.granted_id = MAX(reply->backing_id, 0);
-	o->wish.granted_writable = reply->backing_id > 0 && reply->writable;
-	o->wish.root = reply->root;
-	finish_open(o);
+	know_version(o);
+	o->reply = *reply;
+	o->given = steal_fd(call->fd);
+	check_name(o, use_grant);
 }
 
 /* With the inode's lock: whether a fresh id could be of use to this open. */
@@ -433,49 +545,32 @@ static void forget_version(const struct open_request *o)
 }
 
 /*
- * The sidecar has told this credential not long ago that it may, and the id or the descriptor is there:
- * nobody needs to be asked. Nor who the caller's groups are, for reading, when they do not matter.
+ * True if the sidecar has told this credential not long ago that it may, and the id or the descriptor is there. For
+ * reading nobody needs to know, then, who the caller's groups are, when they do not matter.
  */
-static bool open_hot(struct open_request *o)
+static bool is_hot(struct open_request *o)
 {
-	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
-	struct granted_file *granted;
 	struct opener known;
-	int error = 0;
 
-	if (!known_may_open(fs, i, &o->r.call.cred, o->has_groups, &known) || known.session != o->wish.generation ||
-		permission(o, known.access) < 0)
+	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->has_groups, &known) ||
+		known.session != o->wish.generation || permission(o, known.access) < 0)
 		return false;
-	{
-		LOCKED(&i->lock);
-		o->wish.root = known.root;
-		if (open_mode_choose(&i->mode, &o->wish) != OPEN_PATH_PASSTHROUGH &&
-			(wanted(o) != 0 || !has_descriptor(o)))
-			return false;
-	}
-	fs->counters.opens_hot++;
-	granted = granted_file_of(fs, i);
-	if (granted && granted_file_attributes(granted, &o->r.call.attr) == 0)
-		error = know_version(o);
-	else
-		forget_version(o);
-	(void)granted_file_unref(granted);
-	if (error < 0)
-		end_open(o, error);
-	else
-		finish_open(o);
-	return true;
+	LOCKED(&i->lock);
+	o->wish.root = known.root;
+	return open_mode_choose(&i->mode, &o->wish) == OPEN_PATH_PASSTHROUGH || (wanted(o) == 0 && has_descriptor(o));
 }
 
-static void open_local(struct open_request *o)
+static void ask_sidecar(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
-	struct broker_open body = {.fh = request_broker_fh(&i->fh),
-		.cred = request_broker_cred(&o->r.call.cred)};
+	struct broker_open body = {.fh = request_broker_fh(&i->fh)};
 
-	if (open_hot(o))
-		return;
+	if (!o->has_groups) {
+		request_groups(&o->r);
+		o->has_groups = true;
+	}
+	body.cred = request_broker_cred(&o->r.call.cred);
 	{
 		LOCKED(&i->lock);
 		body.flags = wanted(o);
@@ -484,6 +579,61 @@ static void open_local(struct open_request *o)
 	o->r.asked = attr_clock();
 	o->broker.done = granted;
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
+}
+
+static void finish_hot(struct open_request *o)
+{
+	o->r.fs->counters.opens_hot++;
+	finish_open(o);
+}
+
+/* Meanwhile the id may have been closed, or somebody may have taken the right away. */
+static void hot_seen(struct broker_call *call, int error, const void *body)
+{
+	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
+	const struct broker_open_reply *reply = body;
+
+	if (error < 0 || reply->error < 0 || reply->attr.fileid != o->r.inode->fileid || !is_hot(o)) {
+		ask_sidecar(o);
+		return;
+	}
+	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
+	know_version(o);
+	check_name(o, finish_hot);
+}
+
+/*
+ * Nobody is asked for a grant. Close-to-open demands a look at the file itself: by the descriptor, or at the sidecar.
+ * Not with nocto, where what the kernel knows of size and times is only not believed any more.
+ */
+static bool open_hot(struct open_request *o)
+{
+	struct fs *fs = o->r.fs;
+	struct inode *i = o->r.inode;
+	struct granted_file *granted;
+	bool seen;
+
+	if (!is_hot(o))
+		return false;
+	granted = granted_file_of(fs, i);
+	seen = granted && granted_file_attributes(granted, &o->r.call.attr) == 0;
+	(void)granted_file_unref(granted);
+	if (seen) {
+		know_version(o);
+		check_name(o, finish_hot);
+	} else if (fs->options->nocto) {
+		forget_version(o);
+		finish_hot(o);
+	} else {
+		ask_attributes(o, &i->fh, hot_seen);
+	}
+	return true;
+}
+
+static void open_local(struct open_request *o)
+{
+	if (!open_hot(o))
+		ask_sidecar(o);
 }
 
 static void open_committed(struct stable_wait *w, int error)
@@ -548,10 +698,12 @@ static struct open_request *open_request_new(fuse_req_t req, const struct fuse_f
 {
 	struct open_request *o = calloc(1, sizeof(*o));
 
-	if (o)
-		o->fi = *fi;
-	else
+	if (!o) {
 		(void)fuse_reply_err(req, ENOMEM);
+		return NULL;
+	}
+	o->fi = *fi;
+	o->given = -1;
 	return o;
 }
 
@@ -570,7 +722,7 @@ static void create_found(struct request *r)
 {
 	struct open_request *o = CONTAINER_OF(r, struct open_request, r);
 	struct inode *i;
-	int error = request_make_entry(r, &o->entry, &i);
+	int error = request_make_entry(r, r->name, &o->entry, &i);
 
 	if (error < 0) {
 		request_end_error(r, error);

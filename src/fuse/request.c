@@ -485,6 +485,15 @@ bool request_has_id(const struct fs *fs, struct inode *i)
 	return open_mode_has_id_of(&i->mode, generation);
 }
 
+/* Whoever was sent to walk again by an open of another file has found this one. */
+static void walk_ended(struct request *r, const struct inode *i)
+{
+	atomic_uint_fast64_t *retry = fs_retry_of(r->fs, fuse_req_ctx(r->req)->pid);
+
+	if (i->type == S_IFREG && *retry != i->generation)
+		*retry = 0;
+}
+
 /*
  * The kernel walks a name that it believes without asking, and only the server knows (ACLs, squash)
  * who may: it believes none but where everybody may. And none of a special file: whom it leads where is for each
@@ -499,9 +508,11 @@ static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_par
 	ret->ino = fs_ino(fs, i);
 	ret->generation = i->generation;
 	inode_table_looked_up(fs->inodes, i);
+	walk_ended(r, i);
 }
 
-int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct inode **ret_inode)
+int request_make_entry(
+	struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode)
 {
 	struct inode *i;
 	int error = r->decoy ? inode_table_get_decoy(
@@ -514,6 +525,7 @@ int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct i
 	ret->attr_timeout = request_tell_attributes(r, i, &r->entry_attr, &ret->attr);
 	if (request_has_id(r->fs, i))
 		ret->attr_timeout = 0;
+	known_named(r->fs, i, r->inode2 ? r->inode2 : r->inode, name, &r->entry_attr.ctime);
 	fill_entry(r, i, ret);
 	*ret_inode = i;
 	return 0;
@@ -544,6 +556,7 @@ void request_reply_known(
 	struct fuse_entry_param entry = {.attr_timeout = seconds};
 
 	attr_to_stat(attr, &entry.attr);
+	known_named(r->fs, i, r->inode, r->name, NULL);
 	fill_entry(r, i, &entry);
 	reply_entry(r, i, &entry);
 }
@@ -552,7 +565,7 @@ void request_reply_entry(struct request *r)
 {
 	struct fuse_entry_param entry;
 	struct inode *i;
-	int error = request_make_entry(r, &entry, &i);
+	int error = request_make_entry(r, r->name, &entry, &i);
 
 	if (error < 0)
 		request_end_error(r, error);

@@ -91,10 +91,11 @@ void request_reply_known(
 	struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds);
 
 /*
- * Makes the inode of the found entry and counts the lookup. 0 and the entry to reply with, and a
+ * Makes the inode of the found entry, which has this name, and counts the lookup. 0 and the entry to reply with, and a
  * reference to the inode; when the reply does not arrive the lookup must be taken back.
  */
-int request_make_entry(struct request *r, struct fuse_entry_param *ret, struct inode **ret_inode);
+int request_make_entry(
+	struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode);
 
 /* then() of what replies with an entry. */
 void request_reply_entry(struct request *r);
