@@ -515,6 +515,8 @@ bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 	LOCKED(&dir->lock);
 	if (!dir->known.asks_acl || fs->options->noacl || !fs->forgets_names)
 		return false;
+	if (dir->known.changing > 0)
+		return false; /* the answer would be dropped: later */
 	dir->known.asks_acl = false;
 	*ret_epoch = dir->known.epoch;
 	return all_may_search(dir);
@@ -526,6 +528,8 @@ void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, u
 	if (has_acl)
 		forget_names(fs, dir);
 	dir->known.no_acl = !has_acl && dir->known.epoch == epoch && !is_outdated(dir, asked);
+	if (dir->known.epoch == epoch && is_outdated(dir, asked))
+		dir->known.walks = 0;
 }
 
 /* Until when the kernel may believe a name in the directory, in ms of now_ms(); 0: not at all. */

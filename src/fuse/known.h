@@ -51,7 +51,7 @@ struct known {
 	uint64_t openers;  /* of a file: goes on when who may open it may have changed */
 	bool no_acl;       /* in this epoch */
 	bool asks_acl;     /* somebody should ask: known_asks_acl() */
-	unsigned walks;    /* in this epoch: names looked for */
+	unsigned walks;    /* in this epoch, or since an answer was dropped: names looked for */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
 	uint64_t tellings;    /* how often it was told attributes to believe */
@@ -176,8 +176,9 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	struct inode **ret, struct nfs_attr *ret_attr, double *ret_seconds);
 
 /*
- * Whether it is time to ask whether a directory has an ACL, once in an epoch, which is given back: many
- * names were found in it, or it changed while the kernel walks through it. Then the answer.
+ * Whether it is time to ask whether a directory has an ACL, which is so once in an epoch, which is given back: many
+ * names were found in it, or it changed while the kernel walks through it. Then the answer. One that a change of ours
+ * has outdated is dropped, and asked for again after KNOWN_WALKS more names, when no change is on its way.
  */
 bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch);
 void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, uint64_t asked);

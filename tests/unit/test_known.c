@@ -390,6 +390,34 @@ static void the_kernel_walks_where_everybody_may(void **state)
 	assert_false(known_asks_acl(&fs, dir, &epoch));
 }
 
+static void an_answer_about_an_acl_that_is_dropped_is_asked_for_again(void **state)
+{
+	struct nfs_wcc w = wcc(1, 2);
+	uint64_t epoch, again, asked;
+
+	fs.forgets_names = true;
+	w.after.mode |= 0755;
+	see_mode(0755, 1);
+	looked_up("a", &alice, 1);
+	see_mode(0755, 1);
+	epoch = walk(KNOWN_WALKS);
+	asked = attr_clock();
+	assert_true(change(&w)); /* a change of ours, after which everything else is known still */
+	known_acl(&fs, dir, false, epoch, asked);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	assert_int_equal(walk(KNOWN_WALKS - 1), 0); /* not at once, in a burst of them */
+	known_change_begin(dir);
+	assert_int_equal(walk(1), 0); /* nor to be dropped again */
+	w = wcc(2, 3);
+	w.after.mode |= 0755;
+	assert_true(known_change_end(&fs, dir, &w, attr_clock(), &asked));
+	again = walk(1);
+	assert_int_equal(again, epoch);
+	known_acl(&fs, dir, false, again, attr_clock());
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	assert_int_equal(walk(2 * KNOWN_WALKS), 0);
+}
+
 static void a_moved_name_is_believed_where_it_was(void **state)
 {
 	struct inode *other = make_inode(3, S_IFDIR);
@@ -485,6 +513,7 @@ int main(void)
 		TEST(a_file_with_a_writer_has_attributes_of_its_own),
 		TEST(a_removed_name_puts_the_files_other_names_in_doubt),
 		TEST(the_kernel_walks_where_everybody_may),
+		TEST(an_answer_about_an_acl_that_is_dropped_is_asked_for_again),
 		TEST(a_moved_name_is_believed_where_it_was),
 		TEST(an_acl_makes_the_kernel_ask),
 		TEST(the_kernel_asks_where_it_cannot_forget),
