@@ -45,7 +45,10 @@ struct fs {
 	struct cache *names, *rights; /* known.h */
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
 	atomic_uint_fast64_t moved; /* attr_clock() when a name last went to another directory */
-	/* By the opener's thread: the inode.generation for which an open has sent it to walk again; 0: none. */
+	/*
+	 * By the opener's thread: the inode.generation for which an open has sent it to walk again, then that which it
+	 * has found; 0: none.
+	 */
 	atomic_uint_fast64_t retries[FS_RETRIES];
 	struct backing_ids *ids;
 	struct locks *locks;
@@ -70,6 +73,7 @@ struct fs {
 	bool allow_other;
 	atomic_bool has_locked; /* somebody has asked the daemon for a lock, and that it is local was said */
 	atomic_size_t open_files;
+	atomic_size_t opening; /* OPENs on their way */
 	struct fs_counters counters;
 };
 

@@ -172,6 +172,7 @@ static int get(struct inode_table *t, struct inode_key key, const struct nfs_att
 	write_behind_init(&i->behind);
 	list_init(&i->appends);
 	list_init(&i->opened);
+	list_init(&i->held);
 	head = bucket(t, key);
 	i->hash_next = *head;
 	*head = i;

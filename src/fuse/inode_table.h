@@ -88,6 +88,10 @@ struct inode {
 	struct list appends;   /* O_APPEND writes that wait for their turn */
 	bool appending;
 	struct silly_place *silly; /* NULL: the file has no .nfs name */
+	unsigned opening;          /* OPENs on their way */
+	unsigned taking;           /* requests on their way that give it a .nfs name */
+	unsigned removing;         /* requests on their way that take a name from it */
+	struct list held;          /* OPENs that wait for those: struct silly_hold.node */
 	struct list opened;        /* struct opened.node */
 
 	struct write_log writes; /* has a lock of its own */

@@ -593,3 +593,14 @@ struct inode *known_file(struct fs *fs, struct inode *dir, const char *name)
 
 	return find_name(fs, dir, known_epoch(dir), name, &fh) ? inode_table_find(fs->inodes, &fh) : NULL;
 }
+
+bool known_owner(struct fs *fs, struct inode *dir, const char *name, struct inode **ret)
+{
+	struct nfs_fh fh;
+	uint64_t epoch;
+
+	if (!current_epoch(fs, dir, &epoch) || !find_name(fs, dir, epoch, name, &fh))
+		return false;
+	*ret = fh.len > 0 ? inode_table_find(fs->inodes, &fh) : NULL;
+	return fh.len == 0 || *ret;
+}

@@ -193,5 +193,8 @@ double known_absence_seconds(struct fs *fs, struct inode *dir);
  */
 void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inode *to);
 
+/* True if it is known whose the name is; *ret: NULL when it is nobody's, or a reference. */
+bool known_owner(struct fs *fs, struct inode *dir, const char *name, struct inode **ret);
+
 /* What a known name leads to, whoever asks; NULL or a reference. */
 struct inode *known_file(struct fs *fs, struct inode *dir, const char *name);

@@ -40,6 +40,8 @@ struct open_request {
 	struct nfs_fh dir;                    /* which it asks about */
 	struct broker_open_reply reply;       /* the sidecar's to the open */
 	int given;                            /* the descriptor that came with it, or -1 */
+	struct silly_hold hold;
+	bool counted; /* silly_open_begins() */
 };
 
 static struct open_request *from_call(struct nfs_call *call)
@@ -47,9 +49,18 @@ static struct open_request *from_call(struct nfs_call *call)
 	return CONTAINER_OF(call, struct open_request, r.call);
 }
 
+/* The inode is open now, or the open has failed. */
+static void opening_ends(struct open_request *o)
+{
+	if (o->counted)
+		silly_open_ends(o->r.fs, o->r.inode);
+	o->counted = false;
+}
+
 /* Takes back what a CREATE counted, and ends the request. */
 static void end_open(struct open_request *o, int error)
 {
+	opening_ends(o);
 	if (o->entry.ino != 0)
 		inode_table_forget(o->r.fs->inodes, o->r.inode, 1);
 	close_fdp(&o->given);
@@ -233,6 +244,7 @@ static void finish_open(struct open_request *o)
 	if (path >= 0 && sent == 0) {
 		o->file = NULL; /* RELEASE frees it */
 		o->entry.ino = 0;
+		opening_ends(o);
 		request_end(&o->r);
 		return;
 	}
@@ -275,7 +287,10 @@ static void know_version(struct open_request *o)
 	}
 }
 
-/* True if the opener's thread was sent to walk again for this file, and has come back with it. It is no more, then. */
+/*
+ * True if the opener's thread was sent to walk again, and has come back with this file: found since the open began, or
+ * not by a name. It is not sent any more, then.
+ */
 static bool has_walked_again(struct open_request *o)
 {
 	uint_fast64_t file = o->r.inode->generation;
@@ -291,7 +306,8 @@ static void server_has_looked(struct nfs_call *call)
 
 /*
  * The kernel walks again, and the server says whose the name is. Once: the file may have been opened without a name, in
- * /proc or as a bind mount, or have lost its name since this walk.
+ * /proc or as a bind mount, or have lost its name since this walk. Not at all when it was this mount that took the name:
+ * then the kernel knows, and the walk was before that.
  *
  * What others did through the server it knows. What was done behind its back it may not know yet: Ganesha keeps the
  * names of a directory for a while, and looks again at COMMIT.
@@ -300,7 +316,7 @@ static void name_lost(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 
-	if (has_walked_again(o)) {
+	if (has_walked_again(o) || silly_has_name(o->r.inode)) {
 		o->then(o);
 		return;
 	}
@@ -651,8 +667,8 @@ static void open_committed(struct stable_wait *w, int error)
 		open_local(o);
 }
 
-/* The inode is known: opens it. */
-static void start_open(struct open_request *o)
+/* Nobody takes the name from the inode: opens it. */
+static void start_counted(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
@@ -692,6 +708,31 @@ static void start_open(struct open_request *o)
 		return;
 	}
 	open_local(o);
+}
+
+static void start_held(struct silly_hold *h, int error)
+{
+	struct open_request *o = CONTAINER_OF(h, struct open_request, hold);
+
+	if (error < 0)
+		end_open(o, error);
+	else
+		start_counted(o);
+}
+
+static bool held_given_up(struct silly_hold *h)
+{
+	return request_given_up(&CONTAINER_OF(h, struct open_request, hold)->r);
+}
+
+/* The inode is known. */
+static void start_open(struct open_request *o)
+{
+	o->hold.go_on = start_held;
+	o->hold.given_up = held_given_up;
+	o->counted = true;
+	if (silly_open_begins(o->r.fs, o->r.inode, &o->hold))
+		start_counted(o);
 }
 
 static struct open_request *open_request_new(fuse_req_t req, const struct fuse_file_info *fi)
@@ -861,7 +902,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		mode_changed(fs, i);
 		if (f->write)
 			writer = writer_gone(i, f);
-		last = open_mode_total(&i->mode) == 0;
+		last = !silly_is_open(i);
 	}
 	fs->open_files--;
 	(void)granted_file_unref(writer);

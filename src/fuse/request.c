@@ -8,6 +8,7 @@
 #include "fuse/caller.h"
 #include "fuse/file.h"
 #include "fuse/search_acl.h"
+#include "fuse/silly.h"
 #include "fuse/special_file.h"
 
 #define UNKNOWN_PATIENCE_MS 2000 /* for a caller with a signal of which nobody knows what it is */
@@ -110,7 +111,11 @@ struct patience request_patience(struct request *r)
 
 static bool call_given_up(struct nfs_call *call)
 {
-	return request_given_up(CONTAINER_OF(call, struct request, call));
+	struct request *r = CONTAINER_OF(call, struct request, call);
+
+	if (r->removing)
+		silly_opens_given_up(r->removing);
+	return request_given_up(r);
 }
 
 void request_set_directory2(struct request *r, fuse_ino_t dir)
@@ -309,6 +314,7 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 
 void request_end(struct request *r)
 {
+	silly_removal_ended(r);
 	(void)inode_unref(r->fs->inodes, r->inode);
 	(void)inode_unref(r->fs->inodes, r->inode2);
 	(void)inode_unref(r->fs->inodes, r->replaced);
@@ -485,13 +491,13 @@ bool request_has_id(const struct fs *fs, struct inode *i)
 	return open_mode_has_id_of(&i->mode, generation);
 }
 
-/* Whoever was sent to walk again by an open of another file has found this one. */
+/* Who was sent to walk again by an open has found this file, which that open may have; or none (NULL). */
 static void walk_ended(struct request *r, const struct inode *i)
 {
 	atomic_uint_fast64_t *retry = fs_retry_of(r->fs, fuse_req_ctx(r->req)->pid);
 
-	if (i->type == S_IFREG && *retry != i->generation)
-		*retry = 0;
+	if (*retry != 0 && (!i || i->type == S_IFREG))
+		*retry = i ? i->generation : 0;
 }
 
 /*
@@ -543,6 +549,7 @@ void request_reply_absent(struct request *r)
 {
 	struct fuse_entry_param entry = {.entry_timeout = known_absence_seconds(r->fs, r->inode)};
 
+	walk_ended(r, NULL);
 	if (entry.entry_timeout > 0)
 		(void)fuse_reply_entry(r->req, &entry);
 	else

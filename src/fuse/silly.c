@@ -17,6 +17,7 @@ struct silly {
 	void (*go_on)(struct request *r);
 	struct inode *victim;
 	struct inode *directory; /* of both its names; the request's */
+	bool taking;       /* counted in the victim */
 	bool ends_request; /* the rename does the removal's work */
 	bool linked;       /* the victim got a second name, its first is still there */
 	uint32_t owner;    /* the victim's */
@@ -43,6 +44,10 @@ static void silly_end(struct silly *s, int error)
 	void (*go_on)(struct request *r) = s->go_on;
 	bool ends = s->ends_request;
 
+	if (s->taking) {
+		LOCKED(&s->victim->lock);
+		s->victim->taking--;
+	}
 	if (error == 0 && s->linked)
 		r->replaced = STEAL_PTR(s->victim);
 	(void)inode_unref(r->fs->inodes, s->victim);
@@ -91,7 +96,7 @@ static void silly_renamed(struct nfs_call *call)
 			silly_open++;
 		free(s->victim->silly);
 		s->victim->silly = STEAL_PTR(s->place);
-		last_closed = open_mode_total(&s->victim->mode) == 0;
+		last_closed = !silly_is_open(s->victim);
 	}
 	if (last_closed)
 		silly_last_close(fs, s->victim);
@@ -143,6 +148,128 @@ static void directory_known(struct nfs_call *call)
 		link_victim(s);
 }
 
+/*
+ * With its lock: the request takes a name from the file. Also from one that is open, which may be closed before the
+ * request is answered, and lose its .nfs name.
+ */
+static void hold_opens(struct request *r, struct inode *victim)
+{
+	if (r->removing)
+		return;
+	victim->removing++;
+	r->removing = inode_ref(victim);
+}
+
+/* OPENs that waited for a removal go on, when it was the last of that file. */
+static void let_opens_go(struct inode *i)
+{
+	struct list ready;
+
+	list_init(&ready);
+	{
+		LOCKED(&i->lock);
+		i->removing--;
+		LIST_FOREACH(pos, &i->held)
+		{
+			if (i->removing > 0)
+				break;
+			list_remove(pos);
+			list_append(&ready, pos);
+		}
+	}
+	LIST_FOREACH(pos, &ready)
+	{
+		struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
+
+		list_remove(pos);
+		h->go_on(h, 0);
+	}
+}
+
+void silly_removal_ended(struct request *r)
+{
+	if (!r->removing)
+		return;
+	let_opens_go(r->removing);
+	r->removing = inode_unref(r->fs->inodes, r->removing);
+}
+
+void silly_opens_given_up(struct inode *i)
+{
+	struct list killed;
+
+	list_init(&killed);
+	{
+		LOCKED(&i->lock);
+		LIST_FOREACH(pos, &i->held)
+		{
+			struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
+
+			if (!h->given_up(h))
+				continue;
+			list_remove(pos);
+			list_append(&killed, pos);
+		}
+	}
+	LIST_FOREACH(pos, &killed)
+	{
+		struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
+
+		list_remove(pos);
+		h->go_on(h, -EINTR);
+	}
+}
+
+bool silly_open_begins(struct fs *fs, struct inode *i, struct silly_hold *h)
+{
+	fs->opening++;
+	LOCKED(&i->lock);
+	i->opening++;
+	if (i->removing == 0)
+		return true;
+	list_append(&i->held, &h->node);
+	return false;
+}
+
+bool silly_has_name(struct inode *i)
+{
+	LOCKED(&i->lock);
+	return i->silly || i->taking > 0;
+}
+
+void silly_open_ends(struct fs *fs, struct inode *i)
+{
+	bool last;
+
+	{
+		LOCKED(&i->lock);
+		i->opening--;
+		last = i->silly && !silly_is_open(i);
+	}
+	fs->opening--;
+	if (last)
+		silly_last_close(fs, i);
+}
+
+/* True if nobody has anything open, and it is known whose name it is: no question need be asked of the server. */
+static bool hold_known(struct request *r, struct inode *directory, const char *name)
+{
+	struct fs *fs = r->fs;
+	struct inode *victim;
+	bool open = false;
+
+	if (fs->open_files + fs->opening > 0 || !known_owner(fs, directory, name, &victim))
+		return false;
+	if (victim) {
+		LOCKED(&victim->lock);
+		open = silly_is_open(victim);
+		if (!open)
+			hold_opens(r, victim);
+	}
+	(void)inode_unref(fs->inodes, victim);
+	return !open;
+}
+
 static void silly_looked_up(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
@@ -158,7 +285,8 @@ static void silly_looked_up(struct nfs_call *call)
 		s->victim = inode_table_find(r->fs->inodes, &call->new_fh);
 	if (s->victim) {
 		LOCKED(&s->victim->lock);
-		open = open_mode_total(&s->victim->mode) > 0 && !s->victim->silly;
+		open = silly_is_open(s->victim) && !s->victim->silly;
+		hold_opens(r, s->victim);
 		is_silly = s->victim->silly && nfs_fh_equal(&s->victim->silly->dir, &s->dir) &&
 			   strcmp(s->victim->silly->name, s->victim_name) == 0;
 	}
@@ -178,6 +306,11 @@ static void silly_looked_up(struct nfs_call *call)
 		silly_end(s, 0);
 		return;
 	}
+	{
+		LOCKED(&s->victim->lock);
+		s->victim->taking++;
+		s->taking = true;
+	}
 	(void)snprintf(s->name, sizeof(s->name), ".nfs%016" PRIx64 "%08x", s->victim->fileid,
 		atomic_fetch_add(&silly_count, 1));
 	if (s->ends_request) {
@@ -196,7 +329,7 @@ static void look_up_victim(struct request *r, void (*go_on)(struct request *r),
 {
 	struct silly *s;
 
-	if (r->fs->open_files == 0) {
+	if (hold_known(r, directory, name)) {
 		go_on(r);
 		return;
 	}
@@ -244,7 +377,7 @@ static void source_looked_up(struct nfs_call *call)
 
 void silly_replace_name(struct request *r, void (*go_on)(struct request *r))
 {
-	if (r->fs->open_files == 0) {
+	if (hold_known(r, r->inode2, r->name2)) {
 		go_on(r);
 		return;
 	}
@@ -283,6 +416,7 @@ struct removal {
 	struct inode *dir;  /* a reference; NULL when the kernel does not know it */
 	sem_t *done;
 	struct request *request; /* silly_rename_failed() */
+	bool last;               /* the file has no other name, and OPENs wait */
 	int error;               /* its answer */
 };
 
@@ -351,8 +485,11 @@ void silly_remove_directory(fuse_req_t req, fuse_ino_t parent, const char *name)
 /* It goes on, without those who were killed while they waited for it. */
 static bool removal_given_up(struct nfs_call *call)
 {
+	struct removal *m = CONTAINER_OF(call, struct removal, call);
 	struct list killed;
 
+	if (m->last)
+		silly_opens_given_up(m->file);
 	list_init(&killed);
 	{
 		LOCKED(&removals.lock);
@@ -395,6 +532,8 @@ static void end_removal(struct removal *m)
 		}
 	}
 	end_rmdirs(&ready, false);
+	if (m->last)
+		let_opens_go(m->file);
 	(void)inode_unref(m->fs->inodes, m->file);
 	(void)inode_unref(m->fs->inodes, m->dir);
 	free(m);
@@ -422,18 +561,23 @@ static void removal_done(struct nfs_call *call)
 	end_removal(m);
 }
 
-/* Takes the silly name from the inode, for a removal that begins with this; NULL when it has none. */
-static struct removal *take_removal(struct fs *fs, struct inode *i)
+/*
+ * Takes the silly name from the inode, for a removal that begins with this; NULL when it has none. last: it is its only
+ * name, and stays while somebody has the file open, or is about to.
+ */
+static struct removal *take_removal(struct fs *fs, struct inode *i, bool last)
 {
 	struct removal *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return NULL;
 	LOCKED(&i->lock);
-	if (!i->silly) {
+	if (!i->silly || (last && silly_is_open(i))) {
 		free(m);
 		return NULL;
 	}
+	m->last = last;
+	i->removing += last;
 	memcpy(m->name, i->silly->name, sizeof(m->name));
 	m->fs = fs;
 	m->file = inode_ref(i);
@@ -453,7 +597,7 @@ static struct removal *take_removal(struct fs *fs, struct inode *i)
 
 void silly_last_close(struct fs *fs, struct inode *i)
 {
-	struct removal *m = take_removal(fs, i);
+	struct removal *m = take_removal(fs, i, true);
 
 	if (!m)
 		return;
@@ -491,7 +635,7 @@ static void taken_back(struct nfs_call *call)
 
 void silly_rename_failed(struct request *r, int error)
 {
-	struct removal *m = r->replaced ? take_removal(r->fs, r->replaced) : NULL;
+	struct removal *m = r->replaced ? take_removal(r->fs, r->replaced, false) : NULL;
 
 	if (!m) {
 		request_end_error(r, error);
@@ -512,7 +656,7 @@ struct collection {
 static void collect(void *arg, struct inode *i)
 {
 	struct collection *c = arg;
-	struct removal *m = take_removal(c->fs, i);
+	struct removal *m = take_removal(c->fs, i, false);
 
 	if (m)
 		list_append(&c->removals, &m->node);
