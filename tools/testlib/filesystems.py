@@ -15,21 +15,35 @@ MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "btrfs": ["mkfs.btrfs", "-q", "-K"],
 }
+# For --thin: a write that begins in a page that is there counts as done, whatever becomes of its end.
+PAGES = {"ext4": ["-b", "4096"], "xfs": ["-b", "size=4096"], "btrfs": []}
 LEAST_MB = {"ext4": 8, "xfs": 300, "btrfs": 128, "overlay": 16, "tmpfs": 1}
 RAMDISK = "/dev/ram0"  # of the knfsd guest, whose kernel is told its size; faster than a disk there
 RAMDISK_MB = 1536
+THIN = DIR / "thin"  # --thin: a tmpfs that the disk's image can fill
 
 
-def make_disk(kind, size, where, ramdisk):
+def make_image(size, thin):
+    """The file below the loop device."""
+    if not thin:
+        return loopdev.unnamed_file(size << 20)
+    THIN.mkdir()
+    run(["mount", "-t", "tmpfs", "-o", f"size={size}m", "testenv", THIN])
+    fd = os.open(THIN / "image", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    os.truncate(fd, size << 20)
+    return fd
+
+
+def make_disk(kind, size, where, ramdisk, thin=False):
     """A new filesystem of this kind, mounted at where."""
     if ramdisk:
         run([*MKFS[kind], RAMDISK])
         run(["mount", "-t", kind, RAMDISK, where])
     else:
-        backing = loopdev.unnamed_file(size << 20)
+        backing = make_image(size, thin)
         path, device = loopdev.attach(backing)
         os.close(backing)
-        run([*MKFS[kind], path])
+        run([*MKFS[kind], *(PAGES[kind] if thin else []), path])
         run(["mount", "-t", kind, path, where])
         os.close(device)  # the mount holds it now
     shutil.rmtree(where / "lost+found", ignore_errors=True)
@@ -72,5 +86,5 @@ def make(options, where, ramdisk):
         run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
              f"workdir={layers}/work,index=on,nfs_export=on,redirect_dir=on", "testenv", where])
     elif kind in MKFS:
-        make_disk(kind, size, where, ramdisk)
+        make_disk(kind, size, where, ramdisk, options.thin)
     where.chmod(0o755)
