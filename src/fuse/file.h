@@ -19,7 +19,7 @@ struct file {
 	uint64_t session; /* in which the open was granted (probe_generation()); 0: the server allowed it */
 	bool here;        /* as long as that lasts its writes go to the backing file */
 	bool root;        /* with session: the opener is the server's root */
-	unsigned errors_seen; /* write_log_check(); the log's lock */
+	struct errors_heard heard; /* write_log_tell(); the log's lock */
 };
 
 static inline struct file *file_of(const struct fuse_file_info *fi)

@@ -27,6 +27,7 @@
 #include "io/transport.h"
 
 struct granted_file;
+struct backing_sync;
 
 /* What is known of a directory's default ACL; default_acl.h. */
 struct default_acl {
@@ -72,6 +73,7 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
+	struct backing_sync *syncing; /* NULL: none is under way */
 	uint32_t written_here, synced_here; /* granted_file_changed(): how often; up to which all is stable */
 	struct granted_file *granted; /* NULL, or what the daemon reads and writes the file by; to change it also the lock of
 					its list */

@@ -96,7 +96,7 @@ static bool keeps_pages(const struct open_request *o)
 {
 	const struct attr_memory *m = &o->r.inode->attrs;
 
-	if (m->errors != o->file->errors_seen)
+	if (m->errors != o->file->heard.by_close)
 		return false;
 	if (o->r.fs->options->nocto && attr_memory_pages_are_believed(m, now_ms()))
 		return true;
@@ -117,7 +117,7 @@ static void set_path(struct open_request *o, enum open_path path)
 	o->file->quiet = !o->file->write && !o->r.fs->has_locked;
 	o->fi.noflush = o->file->quiet;
 	if (path == OPEN_PATH_CACHED)
-		i->attrs.errors = o->file->errors_seen;
+		i->attrs.errors = o->file->heard.by_close;
 	i->attrs.pages_are_old = path != OPEN_PATH_CACHED && (i->attrs.pages_are_old || registered);
 }
 
@@ -191,7 +191,7 @@ static void finish_open(struct open_request *o)
 	o->file->inode = inode_ref(i);
 	o->file->cred = o->r.call.cred;
 	o->file->has_groups = o->has_groups;
-	o->file->errors_seen = write_log_errors(&i->writes);
+	o->file->heard = write_log_open(&i->writes);
 	{
 		LOCKED(&i->lock);
 		shared = o->wish.generation != 0 && open_mode_cached(&i->mode);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "fuse/backing_sync.h"
 #include "fuse/file.h"
 #include "fuse/granted_file.h"
 #include "log.h"
@@ -368,7 +369,7 @@ static bool may_be_behind(struct write_request *q, const struct fuse_file_info *
 	const struct file *f = file_of(fi);
 
 	return f->path == OPEN_PATH_CACHED && !fi->writepage && !q->to_disk && q->r.fs->options->write != WRITE_WAIT &&
-	       f->errors_seen == write_log_errors(&q->r.inode->writes);
+	       f->heard.by_close == write_log_errors(&q->r.inode->writes);
 }
 
 static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t offset,
@@ -412,121 +413,55 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 /* FLUSH and FSYNC: everything written through this mount becomes stable, by whatever path. */
 struct sync_request {
 	struct request r;
-	struct broker_call broker;
-	struct uring_io here;
-	struct granted_file *granted;
 	struct stable_wait wait;
+	struct backing_sync_wait backing;
 	struct file *file;
-	uint32_t written_here; /* the inode's, before */
 	bool closes; /* FLUSH */
 };
 
 static void end_sync(struct sync_request *s, int error)
 {
-	struct inode *i = s->r.inode;
+	/* Whoever was killed has not learned of it. */
+	int lost = error == -EINTR ? 0 : write_log_tell(&s->r.inode->writes, &s->file->heard, s->closes);
 
-	if (error == 0) {
-		LOCKED(&i->lock);
-		if ((int32_t)(s->written_here - i->synced_here) > 0)
-			i->synced_here = s->written_here;
-	}
-	request_end_error(&s->r, error);
+	request_end_error(&s->r, lost < 0 ? lost : error);
 }
 
-static void sync_rpc_done(struct nfs_call *call)
+static void backing_synced(struct backing_sync_wait *wait, int error)
 {
-	struct sync_request *s = CONTAINER_OF(call, struct sync_request, r.call);
-
-	/* A reader has written nothing; what others wrote their own fsync or close makes stable. */
-	if (call->error == -EACCES && !s->file->write)
-		call->error = 0;
-	end_sync(s, call->error);
-}
-
-/* What the kernel wrote to the backing file: NFS COMMIT of the whole file does it as well. */
-static void sync_by_rpc(struct sync_request *s)
-{
-	s->r.call.args.io.offset = 0;
-	s->r.call.args.io.count = 0;
-	request_send(&s->r, NFS_COMMIT, sync_rpc_done);
-}
-
-static void broker_committed(struct broker_call *call, int error, const void *body)
-{
-	struct sync_request *s = CONTAINER_OF(call, struct sync_request, broker);
-	const struct broker_status *status = body;
-
-	/* The session ended, this id belongs to an earlier one, or too many commits wait there. */
-	if (error < 0 || status->error == -ENOENT || status->error == -EAGAIN)
-		sync_by_rpc(s);
-	else
-		end_sync(s, status->error);
-}
-
-/* What could not be written every open file is to learn, once. */
-static void synced_here(struct uring_io *io, ssize_t result)
-{
-	struct sync_request *s = CONTAINER_OF(io, struct sync_request, here);
-	struct granted_file *granted = s->granted;
-	int error = (int)result;
-
-	if (error < 0) {
-		write_log_fail(&s->r.inode->writes, error);
-		error = write_log_check(&s->r.inode->writes, &s->file->errors_seen);
-	}
-	end_sync(s, error);
-	(void)granted_file_unref(granted);
-}
-
-/* What the daemon wrote to the backing file, or a mapping: COMMIT the server may refuse who may no longer write. */
-static void sync_here(struct sync_request *s)
-{
-	s->granted = granted_file_of(s->r.fs, s->r.inode);
-	if (!s->granted) {
-		sync_by_rpc(s);
-		return;
-	}
-	s->here = (struct uring_io){.file = &s->granted->file, .done = synced_here};
-	uring_sync(s->r.fs->uring, &s->here);
+	end_sync(CONTAINER_OF(wait, struct sync_request, backing), error);
 }
 
 static void sync_log_done(struct stable_wait *wait, int error)
 {
 	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
+	bool waits = !s->closes || s->r.fs->options->commit != COMMIT_FSYNC;
 	struct inode *i = s->r.inode;
-	struct broker_commit body = {0};
-	bool map_written, dirty_here, waits;
-	/* Whoever was killed has not learned of it. */
-	int lost = error == -EINTR ? 0 : write_log_check(&i->writes, &s->file->errors_seen);
+	bool map_written, is_dirty;
 
-	if (error == 0)
-		error = lost;
 	if (error < 0) {
-		request_end_error(&s->r, error);
+		end_sync(s, error);
 		return;
 	}
 	{
 		LOCKED(&i->lock);
-		if (open_mode_registered(&i->mode) > 0)
-			body.backing_id = i->mode.backing_id;
 		map_written = i->mode.map_written;
-		s->written_here = i->written_here;
-		dirty_here = i->written_here != i->synced_here;
+		is_dirty = open_mode_registered(&i->mode) > 0
+			? waits
+			: (map_written && s->file->write) || (i->written_here != i->synced_here && waits);
 	}
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
 	if (map_written)
 		fs_invalidate_attributes(s->r.fs, i);
-	waits = !s->closes || s->r.fs->options->commit != COMMIT_FSYNC;
-	if (body.backing_id == 0 && ((map_written && s->file->write) || (dirty_here && waits))) {
-		sync_here(s);
+	if (!is_dirty) {
+		end_sync(s, 0);
 		return;
 	}
-	if (body.backing_id == 0 || !waits) {
-		request_end_error(&s->r, 0);
-		return;
-	}
-	s->broker.done = broker_committed;
-	probe_send(s->r.fs->probe, &s->broker, BROKER_COMMIT, &body, sizeof(body));
+	s->backing.cred = &s->r.call.cred;
+	s->backing.writer = s->file->write;
+	s->backing.patience = request_patience(&s->r);
+	s->backing.done = backing_synced;
+	backing_sync(s->r.fs, i, &s->backing);
 }
 
 static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool closes)

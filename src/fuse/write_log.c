@@ -111,8 +111,7 @@ bool write_log_answered(struct write_log *log, struct data_write *w, enum write_
 void write_log_fail(struct write_log *log, int error)
 {
 	LOCKED(&log->lock);
-	log->errors++;
-	log->error = error;
+	write_errors_add(&log->errors, error);
 }
 
 bool write_log_dirty(struct write_log *log)
@@ -121,19 +120,22 @@ bool write_log_dirty(struct write_log *log)
 	return !list_empty(&log->kept) || log->running || log->unanswered > 0;
 }
 
-int write_log_check(struct write_log *log, unsigned *seen)
+struct errors_heard write_log_open(struct write_log *log)
 {
 	LOCKED(&log->lock);
-	if (*seen == log->errors)
-		return 0;
-	*seen = log->errors;
-	return log->error;
+	return write_errors_open(&log->errors);
+}
+
+int write_log_tell(struct write_log *log, struct errors_heard *heard, bool closes)
+{
+	LOCKED(&log->lock);
+	return write_errors_tell(&log->errors, heard, closes);
 }
 
 unsigned write_log_errors(struct write_log *log)
 {
 	LOCKED(&log->lock);
-	return log->errors;
+	return log->errors.count;
 }
 
 static void start_commit(struct commit *c);

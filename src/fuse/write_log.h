@@ -15,6 +15,7 @@
 #pragma once
 
 #include "fuse/data_write.h"
+#include "fuse/write_errors.h"
 
 struct write_log {
 	pthread_mutex_t lock;
@@ -27,8 +28,7 @@ struct write_log {
 	bool resending;
 	unsigned flying;       /* writes on the wire */
 	unsigned unanswered;   /* and those that will be */
-	unsigned errors;       /* commits that lost data; error is the last one's */
-	int error;
+	struct write_errors errors;
 };
 
 /* Whether who waits still wants to, asked as nfs_call.given_up. No function: it waits. */
@@ -74,11 +74,11 @@ bool write_log_answered(struct write_log *log, struct data_write *w, enum write_
 /* A write was lost: every open file is to learn of it. */
 void write_log_fail(struct write_log *log, int error);
 
-/*
- * What was lost since *seen was brought up to date, 0 for nothing: every open file learns of it
- * once, whoever asked for the commit. write_log_errors() is the value for a new one.
- */
-int write_log_check(struct write_log *log, unsigned *seen);
+/* What an open file knows at first, and what its fsync or close is to say: write_errors.h. */
+struct errors_heard write_log_open(struct write_log *log);
+int write_log_tell(struct write_log *log, struct errors_heard *heard, bool closes);
+
+/* How often data was lost so far. */
 unsigned write_log_errors(struct write_log *log);
 
 #define WRITE_LOG_LIMIT  (64U << 20) /* bytes that all logs of the process keep, records included */

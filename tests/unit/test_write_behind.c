@@ -262,7 +262,7 @@ static void short_answers_are_gone_on_with(void **state)
 
 static void an_error_is_told_once_to_each_open_file(void **state)
 {
-	unsigned one = write_log_errors(&file->writes), other = one;
+	struct errors_heard one = write_log_open(&file->writes), other = one;
 	struct flag w = {0}, s = {0};
 
 	assert_int_equal(add(0, "a", 1, &w), 0);
@@ -273,9 +273,9 @@ static void an_error_is_told_once_to_each_open_file(void **state)
 	write_behind_commit(&fs, file, &cred, &s.stable);
 	answer(0, WSIZE, 0); /* COMMIT of what was taken in */
 	assert_int_equal(s.done, 1);
-	assert_int_equal(write_log_check(&file->writes, &one), -ENOSPC);
-	assert_int_equal(write_log_check(&file->writes, &one), 0);
-	assert_int_equal(write_log_check(&file->writes, &other), -ENOSPC);
+	assert_int_equal(write_log_tell(&file->writes, &one, false), -ENOSPC);
+	assert_int_equal(write_log_tell(&file->writes, &one, false), 0);
+	assert_int_equal(write_log_tell(&file->writes, &other, true), -ENOSPC);
 }
 
 static void a_commit_covers_what_was_on_its_way(void **state)
