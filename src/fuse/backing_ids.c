@@ -110,8 +110,12 @@ void backing_ids_end_sessions_but(struct backing_ids *b, uint64_t generation)
 
 		{
 			LOCKED(&i->lock);
-			if (i->granted && !granted_file_serves(i->granted, generation))
+			if (i->granted && !granted_file_serves(i->granted, generation)) {
+				/* Where nobody has the file open the kernel tells who opens it next. */
+				if (open_mode_total(&i->mode) > 0)
+					granted_file_take_error(i->granted, i);
 				gone = backing_ids_set_granted(b, i, NULL);
+			}
 		}
 		(void)granted_file_unref(gone);
 		(void)inode_unref(b->inodes, i);

@@ -160,6 +160,7 @@ static void sync_by_rpc(struct backing_sync *b)
 		.fh = b->inode->fh, .proc = NFS_COMMIT, .done = rpc_done, .given_up = rpc_given_up};
 	{
 		LOCKED(&b->inode->lock);
+		granted_file_take_error(b->inode->granted, b->inode);
 		b->asker = choose_asker(b);
 		b->call.cred = *b->asker->cred;
 	}

@@ -159,6 +159,15 @@ void granted_file_changed(struct inode *i)
 	i->written_here++;
 }
 
+void granted_file_take_error(const struct granted_file *g, struct inode *i)
+{
+	/* Behind the end of any file there is no page to wait for (mm/filemap.c file_fdatawait_range). */
+	int r = g ? sync_file_range(g->file.fd, INT64_MAX - 1, 1, SYNC_FILE_RANGE_WAIT_BEFORE) : 0;
+
+	if (r < 0 && errno != ENOSYS && errno != EPERM) /* seccomp */
+		write_log_fail(&i->writes, -errno);
+}
+
 static void file_closed(struct uring_file *file)
 {
 	struct granted_file *g = CONTAINER_OF(file, struct granted_file, file);

@@ -77,5 +77,11 @@ struct granted_file *granted_file_take_writer(struct granted_file *g);
  */
 void granted_file_changed(struct inode *i);
 
+/*
+ * What this descriptor has not told yet of data that could not be written to the disk goes to the inode's write log: before
+ * another descriptor, or the server's, is asked in its place. Does not wait. With the inode's lock. Takes NULL.
+ */
+void granted_file_take_error(const struct granted_file *g, struct inode *i);
+
 /* Without any lock. Takes NULL; returns NULL. */
 struct granted_file *granted_file_unref(struct granted_file *g);

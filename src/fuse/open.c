@@ -443,6 +443,8 @@ static void take_descriptor(struct open_request *o)
 		LOCKED(&i->lock);
 		if (g && g->writer && granted_file_writes(i->granted, g->generation))
 			g->writers = i->granted->writers;
+		if (open_mode_total(&i->mode) > 0)
+			granted_file_take_error(i->granted, i);
 		old = backing_ids_set_granted(o->r.fs->ids, i, g);
 	}
 	(void)granted_file_unref(old);
