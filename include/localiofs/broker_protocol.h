@@ -134,6 +134,9 @@ struct broker_hello_reply {
 	uint32_t reason;
 	struct broker_attr root; /* to be compared with what GETATTR says of the same handle */
 	char export_path[128];   /* for people: the export as the server's host names it, truncated */
+	uint32_t server_remembers; /* 1 when the server may answer from memory what a file was like, so that it must be told
+				of what was written past it */
+	uint32_t pad;
 };
 
 enum broker_open_flags {
@@ -244,7 +247,7 @@ BROKER_ASSERT(broker_announced, 56);
 BROKER_ASSERT(broker_status, 8);
 BROKER_ASSERT(broker_matched, 64);
 BROKER_ASSERT(broker_hello, 136);
-BROKER_ASSERT(broker_hello_reply, 224);
+BROKER_ASSERT(broker_hello_reply, 232);
 BROKER_ASSERT(broker_open, 212);
 BROKER_ASSERT(broker_open_reply, 120);
 BROKER_ASSERT(broker_release, 8);

@@ -9,6 +9,7 @@
 
 #include "fuse/file.h"
 #include "fuse/granted_file.h"
+#include "fuse/server_refresh.h"
 
 #define MAY_WRITE (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
 
@@ -57,6 +58,17 @@ static void attr_done(struct nfs_call *call)
 	request_end(r);
 }
 
+static void ask_for_attributes(void *arg)
+{
+	request_send(arg, NFS_GETATTR, attr_done);
+}
+
+/* The server's own, or those of the file that it does not know to have changed. */
+static void ask_server_for_attributes(struct request *r)
+{
+	server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), ask_for_attributes, r);
+}
+
 /* What the sidecar cannot tell, the server does. */
 static void local_attr_done(struct broker_call *call, int error, const void *body)
 {
@@ -64,7 +76,7 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
 	const struct broker_open_reply *reply = body;
 
 	if (error < 0 || reply->error < 0 || reply->attr.fileid != r->inode->fileid) {
-		request_send(r, NFS_GETATTR, attr_done);
+		ask_server_for_attributes(r);
 		return;
 	}
 	r->call.error = 0;
@@ -107,7 +119,7 @@ static void getattr_settled(struct behind_wait *w, int error)
 		return;
 	}
 	if (!request_has_id(r->fs, r->inode)) {
-		request_send(r, NFS_GETATTR, attr_done);
+		ask_server_for_attributes(r);
 		return;
 	}
 	r->asked = attr_clock();
@@ -162,6 +174,13 @@ static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
 
 static void ask_server(struct setattr_request *s);
 
+static void answer_truncated(void *arg)
+{
+	struct request *r = arg;
+
+	attr_done(&r->call);
+}
+
 /* Whatever the sidecar did not do, the server may. */
 static void truncated(struct broker_call *call, int error, const void *body)
 {
@@ -178,7 +197,11 @@ static void truncated(struct broker_call *call, int error, const void *body)
 	r->call.error = 0;
 	r->call.has_attr = true;
 	request_attr_of_broker(r, &reply->attr, &r->call.attr);
-	attr_done(&r->call);
+	/* No close follows truncate(2) at which other clients would be told. */
+	if (s->by_open)
+		attr_done(&r->call);
+	else
+		server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), answer_truncated, r);
 }
 
 static void truncate_locally(struct setattr_request *s)

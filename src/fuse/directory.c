@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fuse/server_refresh.h"
 #include "fuse/special_file.h"
 #include "localiofs/reason.h"
 
@@ -220,7 +221,8 @@ static bool is_dot(const char *name)
 static bool is_outdated(const struct readdir_request *q, const struct nfs_fh *fh)
 {
 	struct inode *i = inode_table_find(q->r.fs->inodes, fh);
-	bool outdated = i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->came_ms));
+	bool outdated = i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->came_ms) ||
+				   server_refresh_needed(q->r.fs, i));
 
 	(void)inode_unref(q->r.fs->inodes, i);
 	return outdated;

@@ -20,6 +20,7 @@ struct file {
 	bool here;        /* as long as that lasts its writes go to the backing file */
 	bool root;        /* with session: the opener is the server's root */
 	struct errors_heard heard; /* write_log_tell(); the log's lock */
+	atomic_bool told; /* the server was, when it was closed or made stable (server_refresh.h) */
 };
 
 static inline struct file *file_of(const struct fuse_file_info *fi)

@@ -35,6 +35,8 @@ struct fs_counters {
 	atomic_uint_fast64_t requests_xattr;    /* about extended attributes */
 	atomic_uint_fast64_t grants_denied;     /* local opens without a backing id */
 	atomic_uint last_denial;                /* enum reason of the last one */
+	atomic_uint_fast64_t refreshes;         /* server_refresh.h: answered */
+	atomic_uint_fast64_t refreshes_failed;
 	atomic_uint_fast64_t groups_unknown;    /* callers whose groups were not visible */
 };
 
@@ -74,6 +76,7 @@ struct fs {
 	atomic_bool has_locked; /* somebody has asked the daemon for a lock, and that it is local was said */
 	atomic_size_t open_files;
 	atomic_size_t opening; /* OPENs on their way */
+	atomic_uint refreshes_unwaited; /* server_refresh.h */
 	struct fs_counters counters;
 };
 
@@ -112,6 +115,12 @@ static inline uint64_t fs_generation(const struct fs *fs)
 static inline atomic_uint_fast64_t *fs_retry_of(struct fs *fs, pid_t thread)
 {
 	return &fs->retries[(unsigned)thread % FS_RETRIES];
+}
+
+/* Whether the server answers from memory what files are like; false until a sidecar has said so. */
+static inline bool fs_server_remembers(const struct fs *fs)
+{
+	return fs->probe && probe_server_remembers(fs->probe);
 }
 
 /* noac means it, too, as for the kernel's client (fs/nfs/fs_context.c): others see each change at once. */

@@ -157,6 +157,7 @@ void granted_file_changed(struct inode *i)
 {
 	LOCKED(&i->lock);
 	i->written_here++;
+	i->changed_past++;
 }
 
 void granted_file_take_error(const struct granted_file *g, struct inode *i)

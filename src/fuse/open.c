@@ -16,6 +16,7 @@
 #include "fuse/default_acl.h"
 #include "fuse/file.h"
 #include "fuse/granted_file.h"
+#include "fuse/server_refresh.h"
 #include "fuse/silly.h"
 #include "log.h"
 
@@ -414,6 +415,16 @@ static void access_done(struct nfs_call *call)
 		name_holds(o);
 }
 
+static void ask_for_access(void *arg)
+{
+	struct open_request *o = arg;
+
+	o->r.call.fh = o->r.inode->fh;
+	o->r.call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND |
+				     NFS_ACCESS_EXECUTE;
+	request_send(&o->r, NFS_ACCESS, access_done);
+}
+
 static void open_remote(struct open_request *o)
 {
 	o->wish.generation = 0;
@@ -422,10 +433,7 @@ static void open_remote(struct open_request *o)
 		finish_open(o);
 		return;
 	}
-	o->r.call.fh = o->r.inode->fh;
-	o->r.call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND |
-				     NFS_ACCESS_EXECUTE;
-	request_send(&o->r, NFS_ACCESS, access_done);
+	server_refresh_then(o->r.fs, o->r.inode, &o->r.call.cred, request_patience(&o->r), ask_for_access, o);
 }
 
 static void take_descriptor(struct open_request *o)
@@ -669,6 +677,15 @@ static void open_committed(struct stable_wait *w, int error)
 		open_local(o);
 }
 
+/*
+ * What the kernel writes to a backing file by itself is not stable by then, as sync wants it; but others see it at
+ * once, as noac wants it, unless the server answers from memory.
+ */
+static bool must_be_seen(const struct fs *fs)
+{
+	return fs->options->sync || (fs->options->noac && fs_server_remembers(fs));
+}
+
 /* Nobody takes the name from the inode: opens it. */
 static void start_counted(struct open_request *o)
 {
@@ -688,8 +705,7 @@ static void start_counted(struct open_request *o)
 	o->wish.write = o->file->write;
 	o->wish.append = o->file->append;
 	o->wish.by_daemon = (o->fi.flags & O_DIRECT) && fs->options->odirect != ODIRECT_THROUGH;
-	/* What the kernel writes to a backing file by itself is not stable by then; but with noac it is seen. */
-	o->wish.generation = fs->options->sync && o->file->write ? 0 : fs_generation(fs);
+	o->wish.generation = o->file->write && must_be_seen(fs) ? 0 : fs_generation(fs);
 	local = o->wish.generation != 0 && S_ISREG(i->type);
 	/* Before an open is answered as local, every WRITE of the file is answered and stable. */
 	dirty = write_log_dirty(&i->writes);
@@ -893,6 +909,8 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	int close_id = 0;
 	bool last;
 
+	if (f->write && !f->told && open_mode_is_registered(f->path))
+		server_refresh_changed(i);
 	locks_released(fs->locks, &i->fh, fi->fh);
 	{
 		LOCKED(&i->lock);
@@ -912,6 +930,9 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	backing_ids_trim(fs->ids);
 	if (f->write) {
 		commit_rest(fs, i, &f->cred);
+		/* Written by a mapping after the close, or by who was killed and did not wait for that in close. */
+		if (server_refresh_owed(fs, i))
+			(void)server_refresh_unwaited(fs, i, &f->cred);
 		data_write_trim();
 	}
 	if (last)

@@ -7,7 +7,9 @@
 
 #include "fuse/caller.h"
 #include "fuse/file.h"
+#include "fuse/granted_file.h"
 #include "fuse/search_acl.h"
+#include "fuse/server_refresh.h"
 #include "fuse/silly.h"
 #include "fuse/special_file.h"
 
@@ -372,18 +374,90 @@ static void entry_settled(struct behind_wait *w, int error)
 	request_send(r, NFS_GETATTR, entry_attr_done);
 }
 
+static void entry_looked_at(void *arg)
+{
+	struct request *r = arg;
+
+	r->call.fh = r->entry_fh;
+	request_send(r, NFS_GETATTR, entry_attr_done);
+}
+
+static void look_at_entry(struct request *r, struct inode *i)
+{
+	r->looked = true;
+	server_refresh_then(r->fs, i, &r->call.cred, request_patience(r), entry_looked_at, r);
+}
+
+static void entry_told(struct broker_call *call, int error, const void *body)
+{
+	struct request *r = CONTAINER_OF(call, struct request, broker);
+	const struct broker_open_reply *reply = body;
+	struct fs *fs = r->fs;
+	struct inode *i;
+
+	if (error == 0 && reply->error == 0 && reply->attr.fileid == r->entry_attr.fileid) {
+		request_attr_of_broker(r, &reply->attr, &r->entry_attr);
+		r->then(r);
+		return;
+	}
+	i = inode_table_find(fs->inodes, &r->entry_fh);
+	if (i)
+		look_at_entry(r, i);
+	else
+		r->then(r);
+	(void)inode_unref(fs->inodes, i);
+}
+
+/* What the backing file says of itself, where there is a descriptor of it. */
+static bool take_own_attributes(struct request *r, struct inode *i)
+{
+	struct granted_file *granted = granted_file_of(r->fs, i);
+	struct nfs_attr attr;
+	bool taken = granted && granted_file_attributes(granted, &attr) == 0;
+
+	(void)granted_file_unref(granted);
+	if (!taken)
+		return false;
+	attr.fsid = r->fs->fsid;
+	r->entry_attr = attr;
+	return true;
+}
+
+/*
+ * The server does not know yet what was changed past it: the entry is told with the attributes that the file has. The
+ * kernel takes a size also where it is not to believe it: copy_file_range(2) goes by it (mm/filemap.c
+ * generic_copy_file_checks), and cached pages behind it are dropped. True if that takes time.
+ */
+static bool correct_entry(struct request *r, struct inode *i)
+{
+	struct broker_open body = {.fh = request_broker_fh(&r->entry_fh), .flags = BROKER_OPEN_ATTR};
+
+	if (r->looked || !server_refresh_needed(r->fs, i) || take_own_attributes(r, i))
+		return false;
+	if (!request_has_id(r->fs, i)) {
+		look_at_entry(r, i);
+		return true;
+	}
+	r->broker.done = entry_told;
+	probe_send(r->fs->probe, &r->broker, BROKER_OPEN, &body, sizeof(body));
+	return true;
+}
+
 /* Writes of the file were on their way to the server while it was asked: asks again behind them. */
 static bool settle_entry(struct request *r)
 {
-	struct inode *i = inode_table_find(r->fs->inodes, &r->entry_fh);
+	struct fs *fs = r->fs; /* the request may end meanwhile */
+	struct inode *i = inode_table_find(fs->inodes, &r->entry_fh);
 	bool outdated = i && request_is_outdated(r, i);
 
-	if (outdated) {
+	if (i && !outdated && correct_entry(r, i)) {
+		outdated = true;
+	} else if (outdated) {
 		r->settled.done = entry_settled;
 		r->settled.patience = request_patience(r);
 		write_behind_settle(i, &r->settled);
 	}
-	(void)inode_unref(r->fs->inodes, i);
+	(void)inode_unref(fs->inodes, i);
 	return outdated;
 }
 
@@ -532,6 +606,11 @@ int request_make_entry(
 	if (request_has_id(r->fs, i))
 		ret->attr_timeout = 0;
 	known_named(r->fs, i, r->inode2 ? r->inode2 : r->inode, name, &r->entry_attr.ctime);
+	/* GETATTR is what makes the server look. */
+	if (server_refresh_needed(r->fs, i)) {
+		known_doubt(i);
+		ret->attr_timeout = 0;
+	}
 	fill_entry(r, i, ret);
 	*ret_inode = i;
 	return 0;

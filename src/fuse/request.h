@@ -27,6 +27,8 @@ struct request {
 	uint64_t asked; /* attr_clock() when the call was sent, or could have been */
 	bool changes;   /* the call under way does, and known.h was told */
 	bool changed;   /* a call of the request did, or the sidecar: its answer is to be believed no more than at once */
+	bool looked;    /* the server was made to look at the entry's file */
+	struct broker_call broker; /* about the entry's file */
 	void (*answered)(struct nfs_call *call); /* request_send() */
 	struct behind_wait settled;
 };

@@ -195,12 +195,20 @@ static int learn_export(struct session *s, char *sentence, size_t size)
 static int probe_root_attr(void *arg, struct broker_attr *ret)
 {
 	struct session *s = arg;
-	struct nfs_call call = {.proc = NFS_GETATTR,
+	struct nfs_call look = {.proc = NFS_COMMIT,
 		.cred = {.uid = geteuid(), .gid = getegid()},
 		.fh = s->found.export.root,
 		.patience_ms = QUESTION_TIMEOUT_MS};
-	int r = transport_call(s->fs.transport, &call);
+	struct nfs_call call = look;
+	int r;
 
+	/* A server that answers from memory looks at a directory again for that (server_refresh.h), and says -EISDIR. */
+	if (fs_server_remembers(&s->fs)) {
+		(void)transport_call(s->fs.transport, &look);
+		s->fs.counters.refreshes++;
+	}
+	call.proc = NFS_GETATTR;
+	r = transport_call(s->fs.transport, &call);
 	if (r < 0)
 		return r;
 	memset(ret, 0, sizeof(*ret));

@@ -180,6 +180,9 @@ static char *status_text(struct fs *fs, bool over_io_uring)
 			"bytes_written", (json_int_t)c->bytes_written));
 	(void)json_object_set_new(
 		root, "lookups", json_pack("{s:I}", "known", (json_int_t)c->lookups_known));
+	(void)json_object_set_new(root, "refreshes",
+		json_pack("{s:b, s:I, s:I}", "needed", fs_server_remembers(fs), "done", (json_int_t)c->refreshes, /* */
+			"failed", (json_int_t)c->refreshes_failed));
 	(void)json_object_set_new(root, "backing_ids",
 		json_pack("{s:I, s:I, s:I}", "held", (json_int_t)held, "idle", (json_int_t)idle, /* */
 			"left_over", (json_int_t)left_over));

@@ -12,6 +12,7 @@
 #include "fuse/backing_sync.h"
 #include "fuse/file.h"
 #include "fuse/granted_file.h"
+#include "fuse/server_refresh.h"
 #include "log.h"
 
 /*
@@ -191,12 +192,28 @@ static bool append_given_up(struct nfs_call *call)
 	return request_given_up(&q->r);
 }
 
-static void start_append(struct write_request *q)
+static void ask_for_the_end(void *arg)
 {
+	struct write_request *q = arg;
+
 	q->r.call.proc = NFS_GETATTR;
 	q->r.call.done = append_size_known;
 	q->r.call.given_up = append_given_up;
 	transport_submit(q->r.fs->transport, &q->r.call);
+}
+
+static bool follower_given_up(void *arg)
+{
+	struct write_request *q = arg;
+
+	return append_given_up(&q->r.call);
+}
+
+static void start_append(struct write_request *q)
+{
+	struct patience patience = {.given_up = follower_given_up, .arg = q};
+
+	server_refresh_then(q->r.fs, q->r.inode, &q->r.call.cred, patience, ask_for_the_end, q);
 }
 
 /* The append at the head of the queue is done: starts the next. */
@@ -292,6 +309,8 @@ static void written_here(struct uring_io *io, ssize_t result)
 
 	if (io->have > 0 && (!q->to_disk || io->have < q->size))
 		granted_file_changed(q->r.inode);
+	else if (io->have > 0)
+		server_refresh_changed(q->r.inode);
 	/* What was appended in part is not appended again. */
 	if (io->have == q->size || (q->appends && io->have > 0)) {
 		q->r.fs->counters.bytes_written += io->have;
@@ -417,14 +436,47 @@ struct sync_request {
 	struct backing_sync_wait backing;
 	struct file *file;
 	bool closes; /* FLUSH */
+	struct server_refresh refresh;
+	atomic_uint left; /* of both: the data is stable, the server has looked */
+	int error;
 };
+
+static void end_part(struct sync_request *s)
+{
+	if (atomic_fetch_sub(&s->left, 1) == 1)
+		request_end_error(&s->r, s->error);
+}
+
+static void server_looked(struct server_refresh *refresh)
+{
+	end_part(CONTAINER_OF(refresh, struct sync_request, refresh));
+}
+
+/*
+ * Other clients are to see what was written by the time that close or fsync is answered. It is in the backing file, so
+ * the server looks while the data is made stable.
+ */
+static void tell_server(struct sync_request *s, bool waits)
+{
+	struct fs *fs = s->r.fs;
+	struct inode *i = s->r.inode;
+
+	s->file->told = true;
+	if (!server_refresh_needed(fs, i) || (!waits && server_refresh_unwaited(fs, i, &s->r.call.cred)))
+		return;
+	(void)atomic_fetch_add(&s->left, 1);
+	s->refresh.patience = request_patience(&s->r);
+	s->refresh.done = server_looked;
+	server_refresh_start(&s->refresh, fs, i, &s->r.call.cred);
+}
 
 static void end_sync(struct sync_request *s, int error)
 {
 	/* Whoever was killed has not learned of it. */
 	int lost = error == -EINTR ? 0 : write_log_tell(&s->r.inode->writes, &s->file->heard, s->closes);
 
-	request_end_error(&s->r, lost < 0 ? lost : error);
+	s->error = lost < 0 ? lost : error;
+	end_part(s);
 }
 
 static void backing_synced(struct backing_sync_wait *wait, int error)
@@ -437,8 +489,9 @@ static void sync_log_done(struct stable_wait *wait, int error)
 	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
 	bool waits = !s->closes || s->r.fs->options->commit != COMMIT_FSYNC;
 	struct inode *i = s->r.inode;
-	bool map_written, is_dirty;
+	bool map_written, is_dirty, by_kernel;
 
+	s->left = 1;
 	if (error < 0) {
 		end_sync(s, error);
 		return;
@@ -446,6 +499,7 @@ static void sync_log_done(struct stable_wait *wait, int error)
 	{
 		LOCKED(&i->lock);
 		map_written = i->mode.map_written;
+		by_kernel = map_written || (open_mode_registered(&i->mode) > 0 && i->known.writers > 0);
 		is_dirty = open_mode_registered(&i->mode) > 0
 			? waits
 			: (map_written && s->file->write) || (i->written_here != i->synced_here && waits);
@@ -453,6 +507,9 @@ static void sync_log_done(struct stable_wait *wait, int error)
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
 	if (map_written)
 		fs_invalidate_attributes(s->r.fs, i);
+	if (by_kernel)
+		server_refresh_changed(i);
+	tell_server(s, waits);
 	if (!is_dirty) {
 		end_sync(s, 0);
 		return;

@@ -58,6 +58,7 @@ struct probe {
 	atomic_bool stopping, kicked;
 	atomic_uint_fast64_t generation; /* of the live session, 0 for none */
 	atomic_bool trusted;             /* by the last sidecar that was given a proof */
+	atomic_bool server_remembers;    /* by the last HELLO */
 
 	pthread_mutex_t lock; /* guards status and session */
 	struct probe_status status;
@@ -491,6 +492,7 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 	*ret_again = x.body.hello.reason == REASON_BAD_DESCRIPTOR;
 	if (x.body.hello.error < 0)
 		return give_up(a, (enum reason)x.body.hello.reason, "%s", reason_text(x.body.hello.reason));
+	p->server_remembers = x.body.hello.server_remembers != 0;
 	r = p->options.root_attr(p->options.arg, &after);
 	if (r < 0)
 		return give_up(a, REASON_NFS_DOWN, "the NFS server does not say what the root is: %s", strerror(-r));
@@ -743,6 +745,11 @@ uint64_t probe_generation(struct probe *p)
 bool probe_is_trusted(const struct probe *p)
 {
 	return p->generation != 0 && p->trusted;
+}
+
+bool probe_server_remembers(const struct probe *p)
+{
+	return p->server_remembers;
 }
 
 void probe_send(

@@ -98,6 +98,12 @@ uint64_t probe_generation(struct probe *p);
 /* Whether the sidecar may send descriptors for writing in the session. */
 bool probe_is_trusted(const struct probe *p);
 
+/*
+ * Whether the server answers from memory what files are like, and must be told of what was changed past it: as the last
+ * session's sidecar said, also when that has ended.
+ */
+bool probe_server_remembers(const struct probe *p);
+
 /* A request of the session; -ENOTCONN through done when there is none. */
 void probe_send(
 	struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);

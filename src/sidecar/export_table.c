@@ -189,6 +189,8 @@ static void perms_fill(struct export_perms *p, const struct export_perms *lower)
 		p->privileged_port = lower->privileged_port;
 	if ((take & PERMS_MANAGE_GIDS) != 0)
 		p->manage_gids = lower->manage_gids;
+	if ((take & PERMS_REMEMBERS) != 0)
+		p->remembers = lower->remembers;
 	p->set |= take;
 }
 
@@ -224,7 +226,7 @@ static bool perms_same(const struct export_perms *a, const struct export_perms *
 	return a->set == b->set && a->squash == b->squash && a->read == b->read &&
 		a->write == b->write && a->sec_sys == b->sec_sys && a->nfs3 == b->nfs3 &&
 		a->tcp == b->tcp && a->privileged_port == b->privileged_port &&
-		a->manage_gids == b->manage_gids && a->anon_uid == b->anon_uid &&
+		a->manage_gids == b->manage_gids && a->remembers == b->remembers && a->anon_uid == b->anon_uid &&
 		a->anon_gid == b->anon_gid;
 }
 

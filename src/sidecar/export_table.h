@@ -36,6 +36,7 @@ enum export_perms_set {
 	PERMS_ANON_GID = 1 << 6,
 	PERMS_PRIVILEGED_PORT = 1 << 7,
 	PERMS_MANAGE_GIDS = 1 << 8,
+	PERMS_REMEMBERS = 1 << 9,
 };
 
 struct export_perms {
@@ -47,6 +48,7 @@ struct export_perms {
 	bool tcp;
 	bool privileged_port;
 	bool manage_gids;
+	bool remembers; /* attributes and names, without asking the filesystem: Ganesha's Attr_Expiration_Time is not 0 */
 	uint32_t anon_uid, anon_gid;
 };
 

@@ -14,8 +14,7 @@
 /* Keys of EXPORT and CLIENT that do not change who may do what with a file's data. */
 static const char *const harmless[] = {"Pseudo", "Tag", "MaxRead", "MaxWrite", "PrefRead",
 	"PrefWrite", "PrefReaddir", "Filesystem_id", "UseCookieVerifier", "DisableReaddirPlus",
-	"Trust_Readdir_Negative_Cache", "Disable_ACL", "Security_Label", "NFS_Commit", "Delegations",
-	"Attr_Expiration_Time"};
+	"Trust_Readdir_Negative_Cache", "Disable_ACL", "Security_Label", "NFS_Commit", "Delegations"};
 
 struct word {
 	const char *text;
@@ -131,7 +130,7 @@ static int boolean(const struct conf_node *n, bool *ret, struct conf_error *erro
 static int read_perm(const struct conf_node *n, struct export_perms *p, struct conf_error *error)
 {
 	uint32_t before = p->set;
-	long long id;
+	long long id, seconds;
 	int value, r;
 
 	if (is_key(n, "Squash")) {
@@ -171,6 +170,11 @@ static int read_perm(const struct conf_node *n, struct export_perms *p, struct c
 	} else if (is_key(n, "Manage_Gids")) {
 		r = boolean(n, &p->manage_gids, error);
 		p->set |= PERMS_MANAGE_GIDS;
+	} else if (is_key(n, "Attr_Expiration_Time")) {
+		r = number(n, -1, INT32_MAX, &seconds, error); /* -1: for ever */
+		if (r >= 0)
+			p->remembers = seconds != 0;
+		p->set |= PERMS_REMEMBERS;
 	} else {
 		return 0;
 	}
@@ -386,6 +390,7 @@ static int build(
 		.squash = SQUASH_ROOT,
 		.sec_sys = true,
 		.tcp = true,
+		.remembers = true, /* for 60 s */
 		.anon_uid = DEFAULT_ANON,
 		.anon_gid = DEFAULT_ANON,
 	};

@@ -148,6 +148,7 @@ static enum reason look_at_root(
 	if (fd < 0 || grant_attributes(fd, &stx, &reply->root) < 0)
 		return REASON_WRONG_EXPORT;
 	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", at.entry->path);
+	reply->server_remembers = at.perms.remembers;
 	return REASON_NONE;
 }
 

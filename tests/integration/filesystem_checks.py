@@ -9,7 +9,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-from lib import environment_paths, equal, finish, libc, must, raises, true, wait_for  # noqa: E402
+from lib import environment_paths, equal, finish, libc, must, noticed, raises, true, wait_for  # noqa: E402
 
 MNT, BACKING = environment_paths()
 os.chdir(MNT)
@@ -40,6 +40,7 @@ def contents():
     os.close(fd)
     with open(BACKING / "contents", "r+b") as other:
         other.write(b"changed on the server")
+    noticed(BACKING / "contents")
     time.sleep(0.02)
     with open("contents", "rb") as again:
         equal("a later open sees what changed on the server", b"changed on the server", again.read(21))
@@ -87,6 +88,7 @@ def appending():
         fd = os.open("appended", os.O_WRONLY | os.O_APPEND)
         other.write(b"server")
         other.flush()
+        noticed(BACKING / "appended")
         os.write(fd, b"client")
         os.close(fd)
     equal("an append goes behind what the server appended", b"serverclient", on_server("appended")[-12:])

@@ -302,6 +302,22 @@ def mount(where, options=None, spec=None):
     return where
 
 
+def noticed(path):
+    """
+    Makes the server see what was changed on its own side at a path. By itself Ganesha would not for a minute, whoever asks,
+    and what a mount makes of the server's answers shows only when they are new.
+    """
+    if SERVER == "ganesha":
+        import wire
+        wire.nfs_look_again(os.environ["LOCALIOFS_BACKING"], path)
+
+
+def commits(mnt=None):
+    """COMMITs that the server answered, but for those that made it look at what was written past it."""
+    s = status(mnt)
+    return s.get("server.calls.COMMIT", 0) - s["refreshes.done"]
+
+
 def sidecar_command(*options):
     """A sidecar beside the environment's server, for tests that start one of their own."""
     words = {"ganesha": ("--server=ganesha", "--config=/run/testenv/ganesha.conf"),

@@ -21,6 +21,7 @@ PROBE_PORT = 20122
 NFS_PORT = 2049
 MOUNT_PORT = 20048
 UUID_IS_LOCAL = 1
+NFS_LOOKUP, NFS_COMMIT = 3, 21
 
 
 # ---- ONC RPC ----
@@ -88,6 +89,38 @@ def nfs_lookup(directory, name, host="127.0.0.1", connection=None):
         raise OSError(errno.ENOENT, "LOOKUP")
     length = struct.unpack(">I", result[4:8])[0]
     return result[8:8 + length]
+
+
+def nfs_look_again(export, path):
+    """
+    What was changed on the server's own side at a path below the export, which may be another file by now, or none:
+    Ganesha, which remembers all that for a minute, looks again for COMMIT, at each directory and file on the way, and
+    at what it remembers there. As the owner of each directory, whom no squash keeps out of it.
+    """
+    connection, handle, where = connect("127.0.0.1", NFS_PORT), nfs_root(export), Path(export)
+
+    def ask(procedure, of, arguments):
+        owner = os.lstat(where)
+        result = rpc(NFS_PORT, 100003, 3, procedure, opaque(of) + arguments, owner.st_uid, owner.st_gid,
+                     connection=connection)
+        return None if result[:4] != bytes(4) else result[8:8 + struct.unpack(">I", result[4:8])[0]]
+
+    def ask_all(procedure, arguments):
+        return {ask(procedure, of, arguments) for of in handles} - {None}
+
+    handles = {handle}  # of what is there, and of what is remembered to be
+    for name in Path(path).relative_to(export).parts:
+        remembered = ask_all(NFS_LOOKUP, opaque(os.fsencode(name)))
+        ask_all(NFS_COMMIT, bytes(12))
+        handle = ask(NFS_LOOKUP, handle, opaque(os.fsencode(name)))
+        handles = remembered | ({handle} - {None})
+        if not os.path.lexists(where / name):
+            break
+        if handle is None:
+            raise OSError(errno.EIO, f"LOOKUP of {where / name}")
+        where = where / name
+    ask_all(NFS_COMMIT, bytes(12))
+    connection.close()
 
 
 def nfs_knows(handle, host="127.0.0.1"):
@@ -167,7 +200,7 @@ PROVE = 12
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
 WANT_ID, ATTR, WANT_FD, WANT_WRITE = 1, 2, 4, 8
 VERSION = 6
-HELLO_REPLY = 224  # bytes of its body
+HELLO_REPLY = 232  # bytes of its body
 REASON_LIMIT, REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED, REASON_BAD_DESCRIPTOR = 23, 26, 24, 13, 19
 
 

@@ -106,6 +106,32 @@ static void the_full_syntax_is_read(void **state)
 	(void)export_table_unref(t);
 }
 
+static bool remembers(const char *defaults, const char *option)
+{
+	struct export_table *t;
+	char text[256];
+	bool answer;
+
+	(void)snprintf(text, sizeof(text), "EXPORT { Export_Id = 1; Path = /a; %s " FSAL "}\nEXPORT_DEFAULTS { %s }\n", option,
+		defaults);
+	t = parse_ok(text);
+	answer = perms_for(t, 1, "192.0.2.1").remembers;
+	(void)export_table_unref(t);
+	return answer;
+}
+
+/* Ganesha 4.3: 60 s unless the export says otherwise, or else EXPORT_DEFAULTS; 0 is never, -1 for ever. */
+static void ganesha_remembers_attributes_unless_told_not_to(void **state)
+{
+	assert_true(remembers("", ""));
+	assert_false(remembers("", "Attr_Expiration_Time = 0;"));
+	assert_true(remembers("", "attr_expiration_time = -1;"));
+	assert_false(remembers("Attr_Expiration_Time = 0;", ""));
+	assert_true(remembers("Attr_Expiration_Time = 0;", "Attr_Expiration_Time = 5;"));
+	assert_false(remembers("Attr_Expiration_Time = 5;", "Attr_Expiration_Time = 0;"));
+	refused("EXPORT { Attr_Expiration_Time = -2; }", "Attr_Expiration_Time = -2");
+}
+
 static void an_ipv6_network_holds_no_ipv4_client(void **state)
 {
 	struct ip_address a, network;
@@ -280,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_servers_defaults_hold),
 		cmocka_unit_test(the_full_syntax_is_read),
+		cmocka_unit_test(ganesha_remembers_attributes_unless_told_not_to),
 		cmocka_unit_test(an_ipv6_network_holds_no_ipv4_client),
 		cmocka_unit_test(errors_name_file_line_and_value),
 		cmocka_unit_test(what_cannot_be_honoured_gets_no_grants),

@@ -18,8 +18,8 @@ NFSv4 {{
   Minor_Versions = 0, 1, 2; Only_Numeric_Owners = true; UseGetpwnam = true; DomainName = "localdomain";
 }}
 NFS_KRB5 {{ Active_krb5 = false; }}
-# Tests change files behind the server's back: it must not remember attributes for its usual minute.
-EXPORT_DEFAULTS {{ SecType = sys; Transports = TCP; Protocols = 3, 4; Attr_Expiration_Time = 0; }}
+# What is not said here is as in a fresh installation: so it remembers attributes and names for a minute.
+EXPORT_DEFAULTS {{ SecType = sys; Transports = TCP; Protocols = 3, 4; }}
 EXPORT {{
   Export_Id = 78; Path = {path}; Pseudo = /export;
   Access_Type = {access}; Squash = {squash}; PrivilegedPort = {secure};
