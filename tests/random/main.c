@@ -18,6 +18,7 @@
 #include "journal.h"
 #include "tree.h"
 #include "util.h"
+#include "witness.h"
 
 struct settings {
 	struct world_options world;
@@ -28,8 +29,9 @@ struct settings {
 static const char usage[] =
 	"usage: random-operations --mount=DIR --server=DIR --reference=DIR --control=MOUNT\n"
 	"           [--seed=N] [--operations=N] [--compare-every=N] [--switch-every=N] [--squash=0|1]\n"
-	"           [--special-links=0|1] [--trace=FILE] [--replay=FILE]\n"
-	"DIRs are empty: one below the mount, the same one on the server, one of a local filesystem.\n"
+	"           [--special-links=0|1] [--witness=DIR] [--trace=FILE] [--replay=FILE]\n"
+	"DIRs are empty: one below the mount, the same one on the server, one of a local filesystem,\n"
+	"the first one by another mount.\n"
 	"--switch-every writes a line \"switch\" now and then and goes on when a line is answered.\n";
 
 static const struct word {
@@ -42,6 +44,7 @@ static const struct word {
 	WORD("server", false, world.server),
 	WORD("reference", false, world.reference),
 	WORD("control", false, world.control),
+	WORD("witness", false, world.witness),
 	WORD("squash", true, world.squash),
 	WORD("special-links", true, world.special_links),
 	WORD("seed", true, seed),
@@ -172,6 +175,8 @@ int main(int argc, char **argv)
 	status = run(&s, &w, p);
 	if (status == 0)
 		world_done(&w);
+	if (s.world.witness)
+		(void)printf("witness %u\n", witness_count());
 	journal_summary();
 	difference_summary();
 	(void)fflush(stdout);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "util.h"
+#include "witness.h"
 
 /* The victim lies under a .nfs name now. */
 static void keep_silly(struct world *w, struct expectation *e)
@@ -130,7 +131,8 @@ void step_run(struct world *w, struct pool *p, const struct op *op, struct step 
 	bool makes = op->kind == OP_OPEN || op->kind == OP_REOPEN;
 	unsigned counted = w->counted;
 	struct opens before = {0};
-	bool refused;
+	struct closing closing;
+	bool refused, closes;
 
 	ret->verdict.differs = false;
 	expect(w, op, e);
@@ -142,6 +144,7 @@ void step_run(struct world *w, struct pool *p, const struct op *op, struct step 
 	/* What this open file is to be told of an earlier write, so that what it is told now is about this one. */
 	if (e->late && e->late->d->object->refused)
 		(void)fsync(e->late->fd[MOUNT]);
+	closes = witness_notes(w, op, &closing);
 	world_call(w, MOUNT, op, false);
 	wait_for_late_error(w, e->late);
 	refused = compare_refusal(w, op, e);
@@ -159,6 +162,8 @@ void step_run(struct world *w, struct pool *p, const struct op *op, struct step 
 		else if (op->kind == OP_RENAME)
 			keep_failed_rename(w, e);
 	}
+	if (closes && !refused && !ret->verdict.differs && w->call[MOUNT].error == 0)
+		witness_look(w, &closing, &ret->verdict);
 	if (!ret->verdict.differs)
 		compare_seen(w, op, e, &ret->verdict);
 	/* A file that was closed, or that an open opened before it failed, is so for the daemon in a moment. */

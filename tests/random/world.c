@@ -106,6 +106,7 @@ void world_init(struct world *w, const struct world_options *o)
 	w->options = o;
 	w->root[VIEW_REFERENCE] = open_or_die(o->reference, O_PATH | O_DIRECTORY);
 	w->root[VIEW_SERVER] = open_or_die(o->server, O_PATH | O_DIRECTORY);
+	w->root[VIEW_WITNESS] = o->witness ? open_or_die(o->witness, O_PATH | O_DIRECTORY) : -1;
 	w->control = open_or_die(o->control, CONTROL_OPEN_FLAGS);
 	w->proc_fd = open_or_die("/proc/self/fd", O_PATH | O_DIRECTORY);
 	w->objects = objects_new();
@@ -348,8 +349,7 @@ static void release(struct world *w, struct description *d)
 	}
 }
 
-/* A directory's absolute path as the kernel knows it: no links, no dots; "" when it was removed. */
-static void path_of(const struct world *w, int fd, char to[OP_PATH_MAX])
+void world_path_of(const struct world *w, int fd, char to[OP_PATH_MAX])
 {
 	size_t n = strlen(w->options->reference);
 	char link[32], path[OP_PATH_MAX];
@@ -378,7 +378,7 @@ void world_opened(struct world *w, int slot, struct description *d)
 	s->path[0] = '\0';
 	if (!S_ISDIR(d->type))
 		return;
-	path_of(w, s->fd[REFERENCE], s->path);
+	world_path_of(w, s->fd[REFERENCE], s->path);
 	if (s->path[0])
 		s->server_fd = world_find_path(w, VIEW_SERVER, s->path, false);
 }
@@ -426,7 +426,7 @@ void world_changed_dir(struct world *w, int actor)
 	(void)close_fd(cwd->fd[VIEW_REFERENCE]);
 	(void)close_fd(cwd->fd[VIEW_SERVER]);
 	cwd->fd[VIEW_REFERENCE] = w->call[REFERENCE].new_fd;
-	path_of(w, cwd->fd[VIEW_REFERENCE], cwd->path);
+	world_path_of(w, cwd->fd[VIEW_REFERENCE], cwd->path);
 	cwd->fd[VIEW_SERVER] = cwd->path[0] ? world_find_path(w, VIEW_SERVER, cwd->path, false) : -1;
 }
 
@@ -434,7 +434,7 @@ void world_refresh_paths(struct world *w)
 {
 	for (int n = 0; n < SLOTS; n++)
 		if (w->slots[n].d && w->slots[n].path[0])
-			path_of(w, w->slots[n].fd[REFERENCE], w->slots[n].path);
+			world_path_of(w, w->slots[n].fd[REFERENCE], w->slots[n].path);
 	for (int n = 0; n < ACTORS; n++)
-		path_of(w, w->cwd[n].fd[VIEW_REFERENCE], w->cwd[n].path);
+		world_path_of(w, w->cwd[n].fd[VIEW_REFERENCE], w->cwd[n].path);
 }

@@ -20,6 +20,7 @@ enum view {
 	VIEW_REFERENCE,
 	VIEW_SERVER,
 	VIEWS,
+	VIEW_WITNESS = VIEWS, /* by another mount of the same, if there is one; for witness.h alone */
 };
 
 /* An open file as open(2) makes it: duplicates and mappings share one. */
@@ -60,6 +61,7 @@ struct directory {
 struct world_options {
 	const char *mount, *reference, *server; /* directories that begin empty and alike */
 	const char *control;                    /* the mount's root */
+	const char *witness;                    /* the same directory by another mount; NULL */
 	uint64_t squash;                        /* 1: the export makes root nobody */
 	uint64_t special_links;                 /* 1: pipes, sockets and devices may have several names */
 };
@@ -68,7 +70,7 @@ struct world {
 	const struct world_options *options;
 	struct user users[ACTORS][SIDES]; /* differ for a squashed root only */
 	struct worker *workers[ACTORS][SIDES];
-	int root[VIEWS]; /* O_PATH */
+	int root[VIEWS + 1]; /* O_PATH; the witness's -1 without one */
 	int control, proc_fd;
 	struct call call[SIDES];
 	struct slot slots[SLOTS];
@@ -94,6 +96,9 @@ int world_find_path(const struct world *w, enum view view, const char *path, boo
 
 /* An operation's path as an absolute one; false when its directory's is not known. */
 bool world_absolute(const struct world *w, const struct op *op, bool second, char to[OP_PATH_MAX]);
+
+/* An open file's absolute path on the reference as the kernel knows it: no links, no dots; "" when it was removed. */
+void world_path_of(const struct world *w, int fd, char to[OP_PATH_MAX]);
 
 /* How many opens the daemon has answered, and how many of them it has left to the kernel. */
 struct opens {
