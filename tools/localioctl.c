@@ -19,9 +19,10 @@ struct mounts {
 static void usage(void)
 {
 	(void)printf("usage: localioctl status [--json] [MOUNTPOINT...]\n"
+		     "       localioctl probe [MOUNTPOINT...]\n"
 		     "       localioctl --help | --version\n\n"
-		     "Tells of each localiofs mount, or of those given, whether it is local, why not,\n"
-		     "and who serves its bytes.\n");
+		     "status tells of each localiofs mount, or of those given, whether it is local, why\n"
+		     "not, and who serves its bytes. probe lets them find out anew, at once.\n");
 }
 
 static int add_mount(struct mounts *m, const char *dir)
@@ -259,12 +260,30 @@ static int show_status(const struct mounts *m, bool as_json, bool one)
 	return failed;
 }
 
+static int probe_now(const struct mounts *m)
+{
+	int failed = 0;
+
+	for (size_t n = 0; n < m->count; n++) {
+		const char *dir = m->dirs[n];
+		_cleanup_close_ int fd = open(dir, CONTROL_OPEN_FLAGS);
+
+		if (fd >= 0 && ioctl(fd, CONTROL_PROBE) == 0)
+			continue;
+		log_error("%s: %s", dir[0] ? dir : "\"\"", fd < 0 ? open_error(errno)
+				: errno == EOPNOTSUPP ? "the mount never is local: local=off, or neither passthrough nor io_uring"
+						      : ioctl_error(errno));
+		failed = 1;
+	}
+	return failed;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
 	struct mounts m = {0};
-	bool as_json = false;
+	bool as_json = false, probes;
 	int opt, r;
 
 	log_open("localioctl");
@@ -289,8 +308,9 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	if (optind >= argc || strcmp(argv[optind], "status") != 0) {
-		log_error("%.80s: expected the command status", optind < argc ? argv[optind] : "no command");
+	probes = optind < argc && strcmp(argv[optind], "probe") == 0;
+	if (optind >= argc || (!probes && strcmp(argv[optind], "status") != 0)) {
+		log_error("%.80s: expected the command status or probe", optind < argc ? argv[optind] : "no command");
 		return 1;
 	}
 	r = 0;
@@ -301,7 +321,7 @@ int main(int argc, char **argv)
 	if (r < 0)
 		log_error("cannot list the mounts: %s", strerror(-r));
 	else
-		r = show_status(&m, as_json, argc - optind == 2);
+		r = probes ? probe_now(&m) : show_status(&m, as_json, argc - optind == 2);
 	for (size_t n = 0; n < m.count; n++)
 		free(m.dirs[n]);
 	free(m.dirs);

@@ -27,3 +27,6 @@ struct control_options {
 };
 
 #define CONTROL_GET_OPTIONS _IOR(0xF5, 2, struct control_options)
+
+/* Probe now; while the mount is local: repeat the question. -EOPNOTSUPP where local=off was asked for. */
+#define CONTROL_PROBE _IO(0xF5, 3)

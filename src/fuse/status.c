@@ -227,6 +227,16 @@ static void reply_options(fuse_req_t req, const struct fs *fs)
 		(void)fuse_reply_ioctl(req, 0, &reply, sizeof(reply));
 }
 
+static void probe_now(fuse_req_t req, struct fs *fs)
+{
+	if (fs_may_be_local(fs)) {
+		probe_kick(fs->probe);
+		(void)fuse_reply_ioctl(req, 0, NULL, 0);
+	} else {
+		(void)fuse_reply_err(req, EOPNOTSUPP);
+	}
+}
+
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
 	struct fuse_file_info *fi, unsigned flags, const void *in_buf, size_t in_bufsz, size_t out_bufsz)
 {
@@ -235,12 +245,15 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
 
 	/* The kernel takes the size of the answer from the number. */
 	if (ino != FUSE_ROOT_ID ||
-		(cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS))
+		(cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS &&
+			cmd != (unsigned)CONTROL_PROBE))
 		(void)fuse_reply_err(req, ENOTTY);
 	else if (uid != 0 && uid != fs->owner)
 		(void)fuse_reply_err(req, EPERM);
 	else if (cmd == (unsigned)CONTROL_GET_STATUS)
 		reply_status(req, fs);
+	else if (cmd == (unsigned)CONTROL_PROBE)
+		probe_now(req, fs);
 	else
 		reply_options(req, fs);
 }
