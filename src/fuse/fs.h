@@ -35,6 +35,7 @@ struct fs_counters {
 	atomic_uint_fast64_t requests_xattr;    /* about extended attributes */
 	atomic_uint_fast64_t grants_denied;     /* local opens without a backing id */
 	atomic_uint last_denial;                /* enum reason of the last one */
+	atomic_uint_fast64_t opens_walked;      /* opens that were sent to walk their name again */
 	atomic_uint_fast64_t refreshes;         /* server_refresh.h: answered */
 	atomic_uint_fast64_t refreshes_failed;
 	atomic_uint_fast64_t groups_unknown;    /* callers whose groups were not visible */

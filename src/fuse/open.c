@@ -180,6 +180,15 @@ static void free_file(struct opened *o)
 	free(CONTAINER_OF(o, struct file, opened));
 }
 
+/* The walk is repeated with revalidation and finds a fresh inode. */
+static void retire(struct fs *fs, struct inode *i)
+{
+	inode_table_retire(fs->inodes, i);
+	known_retired(i);
+	fs_invalidate_attributes(fs, i);
+	fs->counters.opens_retired++;
+}
+
 /* The decision is made: chooses, counts and replies as one step. */
 static void finish_open(struct open_request *o)
 {
@@ -249,13 +258,8 @@ static void finish_open(struct open_request *o)
 		request_end(&o->r);
 		return;
 	}
-	if (path < 0) {
-		/* The walk is repeated with revalidation and finds a fresh inode. */
-		inode_table_retire(fs->inodes, i);
-		known_retired(i);
-		fs_invalidate_attributes(fs, i);
-		fs->counters.opens_retired++;
-	}
+	if (path < 0)
+		retire(fs, i);
 	(void)inode_unref(fs->inodes, i);
 	end_open(o, path < 0 ? path : sent);
 }
@@ -300,9 +304,46 @@ static bool has_walked_again(struct open_request *o)
 		fs_retry_of(o->r.fs, fuse_req_ctx(o->r.req)->pid), &file, 0);
 }
 
+/* A walk beside this open may have told the kernel what the server remembers. */
+static void go_on(struct open_request *o)
+{
+	if (o->has_version)
+		know_version(o);
+	o->then(o);
+}
+
 static void server_has_looked(struct nfs_call *call)
 {
-	end_open(from_call(call), -ESTALE);
+	struct open_request *o = from_call(call);
+
+	o->r.fs->counters.refreshes++;
+	end_open(o, -ESTALE);
+}
+
+/* COMMIT makes it look. Of the file, too: with its old ctime the name would be in doubt again at the next open. */
+static void make_server_look(struct open_request *o, const struct nfs_fh *fh, void (*done)(struct nfs_call *call))
+{
+	o->r.call.fh = *fh;
+	o->r.call.args.io.offset = 0;
+	o->r.call.args.io.count = 0;
+	request_send(&o->r, NFS_COMMIT, done);
+}
+
+static void server_has_looked_at_names(struct nfs_call *call)
+{
+	struct open_request *o = from_call(call);
+
+	o->r.fs->counters.refreshes++;
+	make_server_look(o, &o->r.inode->fh, server_has_looked);
+}
+
+/* True if the table has no answer for this open, so that it needs a fresh inode. The kernel walks again once only. */
+static bool needs_fresh_inode(struct open_request *o)
+{
+	struct inode *i = o->r.inode;
+
+	LOCKED(&i->lock);
+	return open_mode_choose(&i->mode, &o->wish) < 0;
 }
 
 /*
@@ -318,30 +359,30 @@ static void name_lost(struct open_request *o)
 	struct fs *fs = o->r.fs;
 
 	if (has_walked_again(o) || silly_has_name(o->r.inode)) {
-		o->then(o);
+		go_on(o);
 		return;
 	}
 	*fs_retry_of(fs, fuse_req_ctx(o->r.req)->pid) = o->r.inode->generation;
+	fs->counters.opens_walked++;
 	if (o->r.call.attr.nlink == 0)
 		known_stale(fs);
 	known_name_lost(fs, &o->dir);
+	if (needs_fresh_inode(o))
+		retire(fs, o->r.inode);
 	backing_ids_close(fs->ids, o->reply.backing_id);
-	if (o->wish.generation == 0 || o->dir.len == 0) {
+	if (o->wish.generation == 0 || o->dir.len == 0 || !fs_server_remembers(fs)) {
 		end_open(o, -ESTALE);
 		return;
 	}
 	if (!o->has_groups)
 		request_groups(&o->r);
-	o->r.call.fh = o->dir;
-	o->r.call.args.io.offset = 0;
-	o->r.call.args.io.count = 0;
-	request_send(&o->r, NFS_COMMIT, server_has_looked);
+	make_server_look(o, &o->dir, server_has_looked_at_names);
 }
 
 static void name_holds(struct open_request *o)
 {
 	(void)has_walked_again(o);
-	o->then(o);
+	go_on(o);
 }
 
 static void directory_seen(struct broker_call *call, int error, const void *body)

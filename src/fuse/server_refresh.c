@@ -45,6 +45,9 @@ static void answered(struct nfs_call *call)
 	r->fs->counters.refreshes++;
 	if (call->error < 0) {
 		r->fs->counters.refreshes_failed++;
+		/* COMMIT is fsync, too: the server tells once of what it could not write. */
+		if (call->error == -EIO || call->error == -ENOSPC || call->error == -EDQUOT)
+			write_log_fail(&i->writes, call->error);
 		log_debug("the server did not look at a file again: %s", strerror(-call->error));
 	} else {
 		LOCKED(&i->lock);

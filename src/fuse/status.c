@@ -49,7 +49,7 @@ static json_t *opens_json(struct fs_counters *c)
 {
 	uint64_t direct = c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* */
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* */
 		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
 		"uring", (json_int_t)c->opens_uring, /* */
 		"remote",
@@ -59,7 +59,8 @@ static json_t *opens_json(struct fs_counters *c)
 		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
 		"hot", (json_int_t)c->opens_hot, /* */
 		"shared", (json_int_t)c->opens_shared, /* */
-		"retired", (json_int_t)c->opens_retired);
+		"retired", (json_int_t)c->opens_retired, /* */
+		"walked", (json_int_t)c->opens_walked);
 }
 
 static json_t *calls_json(const struct transport_stats *stats)

@@ -441,10 +441,17 @@ struct sync_request {
 	int error;
 };
 
+/* Either part may have found that data was lost. */
 static void end_part(struct sync_request *s)
 {
-	if (atomic_fetch_sub(&s->left, 1) == 1)
-		request_end_error(&s->r, s->error);
+	int lost = 0;
+
+	if (atomic_fetch_sub(&s->left, 1) > 1)
+		return;
+	/* Whoever was killed has not learned of it. */
+	if (s->error != -EINTR)
+		lost = write_log_tell(&s->r.inode->writes, &s->file->heard, s->closes);
+	request_end_error(&s->r, lost < 0 ? lost : s->error);
 }
 
 static void server_looked(struct server_refresh *refresh)
@@ -472,10 +479,7 @@ static void tell_server(struct sync_request *s, bool waits)
 
 static void end_sync(struct sync_request *s, int error)
 {
-	/* Whoever was killed has not learned of it. */
-	int lost = error == -EINTR ? 0 : write_log_tell(&s->r.inode->writes, &s->file->heard, s->closes);
-
-	s->error = lost < 0 ? lost : error;
+	s->error = error;
 	end_part(s);
 }
 
