@@ -19,6 +19,7 @@
 #include "util.h"
 
 #define FD_PATH 40 /* bytes of "/proc/self/fd/N" */
+#define CACHED_TRIES 8 /* a mount or a rename elsewhere can be in the way of one */
 
 static int PRINTF(4, 5)
 	fail(struct registry_fault *fault, int error, enum reason reason, const char *format, ...)
@@ -39,10 +40,42 @@ static void fd_path(int fd, char ret[FD_PATH])
 
 static int open_path(int dir, const char *name, uint64_t flags, uint64_t resolve)
 {
-	struct open_how how = {.flags = flags | O_PATH | O_NOFOLLOW | O_CLOEXEC, .resolve = resolve};
+	struct open_how how = {.flags = flags | O_PATH | O_CLOEXEC, .resolve = resolve};
 	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+/*
+ * What lies in a directory on tmpfs, without its lock, which anybody holds who lists /dev/shm into a page that never
+ * comes: the kernel has all names of a tmpfs in its cache, so what is not found there is not there.
+ */
+static int open_cached(int dir, const char *name, uint64_t flags, uint64_t resolve)
+{
+	int fd = -EAGAIN;
+
+	for (unsigned n = 0; n < CACHED_TRIES && fd == -EAGAIN; n++)
+		fd = open_path(dir, name, flags | O_NOFOLLOW, resolve | RESOLVE_CACHED | RESOLVE_NO_MAGICLINKS);
+	return fd == -EAGAIN ? -ENOENT : fd;
+}
+
+/* The last component of a path, relative to the directory in which it lies. */
+static int open_last(const char *path)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	_cleanup_close_ int dir = -1;
+	char *name;
+
+	if (copy == NULL)
+		return -ENOMEM;
+	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/'; n--)
+		copy[n - 1] = '\0';
+	name = strrchr(copy, '/');
+	if (name == NULL || name[1] == '\0')
+		return -EINVAL;
+	*name++ = '\0';
+	dir = open_path(AT_FDCWD, copy[0] != '\0' ? copy : "/", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
+	return dir < 0 ? dir : open_cached(dir, name, O_DIRECTORY, 0);
 }
 
 int boot_id_read(uint8_t ret[16])
@@ -110,7 +143,7 @@ static int is_tmpfs(const struct mountinfo *m, void *arg)
 
 int registry_open_place(const char *path, struct registry_fault *fault)
 {
-	_cleanup_close_ int fd = open_path(AT_FDCWD, path, O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
+	_cleanup_close_ int fd = open_last(path);
 	char type[32] = "";
 	int r;
 
@@ -158,8 +191,8 @@ int registry_open(const char *path, struct registry_fault *fault)
 static int open_marked(int registry, const char *name, mode_t type, const char *type_name, enum reason missing,
 	enum reason otherwise, struct registry_fault *fault)
 {
-	_cleanup_close_ int fd = open_path(registry, name, 0,
-		RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	_cleanup_close_ int fd =
+		open_cached(registry, name, 0, RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
 	char what[64];
 	struct stat st;
 	int r;

@@ -240,8 +240,12 @@ static int make_all(const char *path, uid_t uid, gid_t gid, struct result *ret, 
 	if (r < 0)
 		return fail(&ret->fault, r, "the registry's user, uid %u: %s", uid, strerror(-r));
 	(void)umask(0);
-	made = mkdir(path, REGISTRY_DIR_MODE) == 0;
-	if (!made && errno != EEXIST) {
+	/* Where it is there the parent's lock is not needed, which anybody may hold who can list that. */
+	r = registry_open_place(path, &ret->fault);
+	made = r == -ENOENT && mkdir(path, REGISTRY_DIR_MODE) == 0;
+	if (r >= 0)
+		(void)close_fd(r);
+	else if (r == -ENOENT && !made && errno != EEXIST) {
 		r = -errno;
 		return fail(&ret->fault, r, "%s: uid %u cannot make it: %s%s", path, uid, strerror(-r),
 			r == -EACCES ? " (tmpfiles.d(5) makes it elsewhere: d DIR 0711 USER USER)" : "");
@@ -316,6 +320,7 @@ static int receive_result(int from, struct result *ret, int *ret_listener, int *
 
 static int take_over(int listener, int file, const struct result *result, struct registry_made *ret)
 {
+	const int off = 0;
 	struct registry_file *map =
 		mmap(NULL, sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
 
@@ -324,6 +329,8 @@ static int take_over(int listener, int file, const struct result *result, struct
 	/* Once more, by the process whose pid clients shall see: unix(7), SO_PEERCRED. */
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
+	/* What a stranger sends along hangs whoever closes it: before the match nothing can be sent along. Since Linux 6.16. */
+	(void)setsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 	*ret = (struct registry_made){.listener = listener, .socket = result->socket, .file = map};
 	return 0;
 }

@@ -18,6 +18,10 @@
 
 #include "probe/registry.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16, include/uapi/asm-generic/socket.h */
+#endif
+
 struct registry_made {
 	int listener;                /* the broker's socket, which listens; non-blocking */
 	struct registry_mark socket; /* its inode */

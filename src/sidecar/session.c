@@ -426,10 +426,13 @@ static int say_matched(const struct run *x, const struct ip_address *peer, uint1
 static int on_match(struct run *x, const struct ip_address *peer, uint16_t port)
 {
 	int r = locator_set_peer(&x->locator, peer, port);
+	const int on = 1;
 
 	if (r < 0)
 		return r;
 	enter(x, MATCHED, HELLO_MS);
+	/* PROVE and HELLO bring descriptors. */
+	(void)setsockopt(x->s->socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
 	r = say_matched(x, peer, port);
 	log_debug("session of uid %u pid %d is local", x->s->account.uid, x->s->account.pid);
 	return r;

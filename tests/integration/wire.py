@@ -241,6 +241,8 @@ class Broker:
                 self.socket.send(packet)
         except (BrokenPipeError, ConnectionResetError):
             raise Closed from None
+        except PermissionError:  # the sidecar takes no descriptors now: since Linux 6.16 the kernel says so
+            self.send_raw(packet)
 
     def receive(self):
         """(type, body) of the next packet; a descriptor that came along is in self.fd."""
