@@ -124,7 +124,8 @@ static int is_client(
 	const struct client_search *s = arg;
 	struct ip_address remote;
 
-	if (ntohs(msg->id.idiag_sport) != s->port)
+	/* The server's own: anybody may listen on its port at another address. */
+	if (ntohs(msg->id.idiag_sport) != s->port || msg->idiag_uid != 0)
 		return 0;
 	if (msg->idiag_family == AF_INET)
 		ip_address_from_ipv4(msg->id.idiag_dst, &remote);

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
@@ -24,6 +25,9 @@
 
 #define TIME_LIMIT_MS 10000
 #define BACKLOG       64
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD  77 /* Linux 6.5, include/uapi/asm-generic/socket.h */
+#endif
 #define SECRET_PREFIX ".localiofs-"
 #define SECRET_NAME   (sizeof(SECRET_PREFIX) + UUID_STR_LEN)
 #define FD_PATH       64 /* bytes of "/proc/self/fd/N/NAME" */
@@ -152,6 +156,17 @@ static int make_file(int dir, struct registry_fault *fault)
 	return fail(fault, r, REGISTRY_FILE_NAME " in the registry: cannot be made: %s", strerror(-r));
 }
 
+/* True if the process that listens there lives: another one with its number may have listened, and ended before us. */
+static bool is_alive(int connected)
+{
+	_cleanup_close_ int pidfd = -1;
+	socklen_t len = sizeof(pidfd);
+
+	if (getsockopt(connected, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0)
+		return errno == ENOPROTOOPT; /* before Linux 6.5 */
+	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
+}
+
 /* True if this process listens on the socket inode; the connection that shows it is gone again. */
 static bool is_own(int listener, int path)
 {
@@ -166,7 +181,8 @@ static bool is_own(int listener, int path)
 		return false;
 	accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	(void)close_fd(accepted);
-	return accepted >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == getpid();
+	return accepted >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == getpid() &&
+		is_alive(fd);
 }
 
 static int bind_and_mark(int dir, int listener, const char *name, struct registry_mark *ret_mark)
@@ -194,9 +210,13 @@ static int bind_and_mark(int dir, int listener, const char *name, struct registr
 static int make_socket(int dir, struct registry_mark *ret_mark, struct registry_fault *fault)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const int off = 0;
 	char name[SECRET_NAME];
 	int r = fd < 0 ? -errno : 0;
 
+	/* What a stranger sends along hangs whoever closes it: before the match nothing can be sent along. Since Linux 6.16. */
+	if (r == 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 	secret_name(name);
 	(void)umask(0777 & ~REGISTRY_SOCKET_MODE);
 	if (r == 0)
@@ -320,7 +340,6 @@ static int receive_result(int from, struct result *ret, int *ret_listener, int *
 
 static int take_over(int listener, int file, const struct result *result, struct registry_made *ret)
 {
-	const int off = 0;
 	struct registry_file *map =
 		mmap(NULL, sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
 
@@ -329,8 +348,6 @@ static int take_over(int listener, int file, const struct result *result, struct
 	/* Once more, by the process whose pid clients shall see: unix(7), SO_PEERCRED. */
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
-	/* What a stranger sends along hangs whoever closes it: before the match nothing can be sent along. Since Linux 6.16. */
-	(void)setsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 	*ret = (struct registry_made){.listener = listener, .socket = result->socket, .file = map};
 	return 0;
 }
