@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * fallocate, lseek to data and holes, copy_file_range: NFSv3 has none of them. For a file that is open locally, by an
- * id or by a descriptor, the sidecar does them on the backing file, behind what was written over NFS before. For others fallocate is EOPNOTSUPP, all of a file is data, as with the
- * kernel's client, and the kernel copies by itself.
+ * id or by a descriptor, the sidecar does them on the backing file, behind what was written over NFS before. For others
+ * fallocate is EOPNOTSUPP, all of a file is data, as with the kernel's client, and the kernel copies by itself.
  *
  * Never ENOSYS: the kernel would not ask again, and the next file may be local.
  */
@@ -12,6 +12,7 @@
 
 #include "fuse/file.h"
 #include "fuse/granted_file.h"
+#include "fuse/server_refresh.h"
 
 struct range_request {
 	struct request r;
@@ -139,11 +140,18 @@ static void size_known(struct nfs_call *call)
 	request_end(&q->r);
 }
 
+static void ask_for_size(void *arg)
+{
+	struct range_request *q = arg;
+
+	request_send(&q->r, NFS_GETATTR, size_known);
+}
+
 /* What the sidecar did not come to: the rest is not told of, and the kernel does without. */
 static void do_without(struct range_request *q)
 {
 	if (q->type == BROKER_SEEK)
-		request_send(&q->r, NFS_GETATTR, size_known);
+		server_refresh_then(q->r.fs, q->r.inode, &q->r.call.cred, request_patience(&q->r), ask_for_size, q);
 	else
 		request_end_error(&q->r, -EOPNOTSUPP);
 }
