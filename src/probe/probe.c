@@ -24,7 +24,7 @@
 #define BACKOFF_MIN_MS 200
 #define BACKOFF_CHEAP_MS 2000 /* at most, while nobody listens: then an attempt is one connect(2) */
 #define STEP_TIMEOUT_MS 5000  /* one broker exchange, or the question */
-#define MATCH_TIMEOUT_MS 1000 /* from the answered question to MATCHED */
+#define MATCH_TIMEOUT_MS 3000 /* from the answered question to MATCHED; a busy sidecar needs most of a second */
 #define QUICK_ATTEMPTS 6      /* when what stands in the way passes by itself, and soon */
 #define QUICK_PAUSE_MS 10     /* before the second, and twice as long before each further one */
 #define RECHECKS 3            /* questions within the time that the sidecar believes the last one */

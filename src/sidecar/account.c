@@ -158,8 +158,8 @@ static void count_ids(struct account *a, struct account_connection *c, int n)
 static bool too_many_ids(
 	const struct account *a, const struct tally *of_uid, const struct tally *of_client, unsigned more)
 {
-	return a->ids[of_uid->root] + more > ACCOUNT_IDS / 2 || of_uid->ids + more > ACCOUNT_IDS_ONE ||
-		of_client->ids + more > ACCOUNT_IDS_ONE;
+	return a->ids[of_uid->root] + more > ACCOUNT_IDS / 2 || of_client->ids + more > ACCOUNT_IDS_ONE ||
+		(!of_uid->root && of_uid->ids + more > ACCOUNT_IDS_ONE);
 }
 
 /* Under the lock. Takes NULL. */
@@ -173,9 +173,11 @@ static void leave(struct account_connection *c)
 
 static bool too_many_sessions(const struct account *a, const struct account_session *s)
 {
-	return a->sessions[s->uid == 0] >= ACCOUNT_SESSIONS / 2 ||
-		s->of_uid->sessions >= ACCOUNT_SESSIONS_ONE ||
-		s->of_client->sessions >= ACCOUNT_SESSIONS_ONE || s->of_uid->unmatched >= ACCOUNT_UNMATCHED_UID;
+	/* uid 0 is in every container: there nobody is told apart by it. */
+	const struct tally *one = s->uid == 0 ? s->of_client : s->of_uid;
+
+	return a->sessions[s->uid == 0] >= ACCOUNT_SESSIONS / 2 || s->of_client->sessions >= ACCOUNT_SESSIONS_ONE ||
+		one->sessions >= ACCOUNT_SESSIONS_ONE || one->unmatched >= ACCOUNT_UNMATCHED_ONE;
 }
 
 int account_begin(struct account *a, int socket, struct account_session *ret)
@@ -206,6 +208,7 @@ int account_begin(struct account *a, int socket, struct account_session *ret)
 	a->sessions[s.uid == 0]++;
 	s.of_uid->sessions++;
 	s.of_uid->unmatched++;
+	s.of_client->unmatched++;
 	s.of_client->sessions++;
 	*ret = s;
 	return 0;
@@ -214,8 +217,10 @@ int account_begin(struct account *a, int socket, struct account_session *ret)
 void account_matched(struct account *a, struct account_session *s)
 {
 	LOCKED(&a->lock);
-	if (!s->matched)
+	if (!s->matched) {
 		s->of_uid->unmatched--;
+		s->of_client->unmatched--;
+	}
 	s->matched = true;
 }
 
@@ -227,6 +232,7 @@ void account_end(struct account *a, struct account_session *s)
 	a->sessions[s->uid == 0]--;
 	s->of_uid->sessions--;
 	s->of_uid->unmatched -= s->matched ? 0 : 1;
+	s->of_client->unmatched -= s->matched ? 0 : 1;
 	s->of_client->sessions--;
 	tally_unref(s->of_uid);
 	tally_unref(s->of_client);

@@ -11,7 +11,7 @@
  * containers, system services, the logins of one user from those of another, whatever subuids he has. What cannot:
  * two uids that share a cgroup, but as uids; what a root that may write to cgroupfs has moved to another cgroup.
  * uid 0 and all others are counted apart, half of all for each of the two, so that nobody who has only subuids can
- * take a place of root's.
+ * take a place of root's. All containers have uid 0: those that have it are told apart as clients alone.
  *
  * An id counts until it is given back or its FUSE connection is gone. For that each connection has a witness, an
  * empty, sealed and nameless file that is registered as the first id and that nobody but the connection holds: the
@@ -41,8 +41,8 @@
 #include "util.h"
 
 #define ACCOUNT_SESSIONS      256   /* half of them uid 0's, and of each half ... */
-#define ACCOUNT_SESSIONS_ONE  112   /* ... at most these one client's, and one uid's */
-#define ACCOUNT_UNMATCHED_UID 32    /* of one uid, before their match */
+#define ACCOUNT_SESSIONS_ONE  112   /* ... at most these one client's, and one uid's other than 0 */
+#define ACCOUNT_UNMATCHED_ONE 32    /* of one uid, of uid 0 one client's, before their match */
 #define ACCOUNT_IDS           65536 /* in the same way; 700 bytes of the kernel's memory each */
 #define ACCOUNT_IDS_ONE       28672
 #define ACCOUNT_CONNECTION    32    /* ids that one FUSE connection counts as */

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "log.h"
+#include "sidecar/hang_up.h"
 #include "sidecar/owner_check.h"
 #include "sidecar/packet.h"
 #include "sidecar/session.h"
@@ -68,45 +69,40 @@ static void add_session(struct broker *b, struct session *s)
 		account_end(&b->account, &s->account);
 		(void)close_fd(s->event_fd);
 		free(s);
-	} else {
-		/* Until it has its own descriptor table ours must stay as it is. */
-		while (sem_wait(&s->ready) < 0 && errno == EINTR)
-			;
+		hang_up(socket);
+		return;
 	}
+	/* Until it has its own descriptor table ours must stay as it is. */
+	while (sem_wait(&s->ready) < 0 && errno == EINTR)
+		;
+	if (!s->has_table) {
+		hang_up(socket);
+		return;
+	}
+	/* The last close is the session's, which may wait for it. */
 	(void)close_fd(socket);
+	(void)sem_post(&s->alone);
 }
 
-/*
- * Says so and hangs up. What the client has sent is taken first: a socket that is closed with something in it gives the
- * other end an error instead of the answer.
- */
 static void refuse(int fd, uid_t uid)
 {
-	char byte;
-
 	log_warning_limited("uid %u has too many sessions, or the client that it is one of", uid);
-	(void)shutdown(fd, SHUT_RD);
-	while (recv(fd, &byte, sizeof(byte), MSG_DONTWAIT) > 0)
-		;
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
 		(void)packet_send_status(fd, BROKER_GOODBYE, 0, -EUSERS, REASON_LIMIT);
 }
 
-void broker_accept(struct broker *b)
+/* NULL: nothing is counted, and the socket the caller's. */
+static struct session *new_session(struct broker *b, int fd)
 {
 	struct timeval timeout = {.tv_sec = 5};
-	_cleanup_close_ int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
 	struct account_session account;
 	struct session *s;
-	int r;
+	int r = account_begin(&b->account, fd, &account);
 
-	if (fd < 0)
-		return;
-	r = account_begin(&b->account, fd, &account);
 	if (r == -EUSERS)
 		refuse(fd, account.uid);
 	if (r < 0)
-		return;
+		return NULL;
 	s = calloc(1, sizeof(*s));
 	if (s != NULL)
 		s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -116,13 +112,25 @@ void broker_accept(struct broker *b)
 		if (s != NULL)
 			(void)close_fd(s->event_fd);
 		free(s);
-		return;
+		return NULL;
 	}
 	s->broker = b;
 	s->account = account;
 	(void)sem_init(&s->ready, 0, 0);
-	s->socket = steal_fd(&fd);
-	add_session(b, s);
+	(void)sem_init(&s->alone, 0, 0);
+	s->socket = fd;
+	return s;
+}
+
+void broker_accept(struct broker *b)
+{
+	int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct session *s = fd >= 0 ? new_session(b, fd) : NULL;
+
+	if (s != NULL)
+		add_session(b, s);
+	else if (fd >= 0)
+		hang_up(fd);
 }
 
 void broker_reap(struct broker *b)
@@ -190,11 +198,19 @@ void broker_stop(struct broker *b)
 int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret)
 {
 	struct broker *b = s->broker;
+	int r;
 
 	ret->recheck_s = b->recheck_s;
 	ret->probeport = b->probeport;
-	LOCKED(&b->lock);
-	return nonces_announce(&b->nonces, s, half, ret->uuid, &ret->slot);
+	{
+		LOCKED(&b->lock);
+		r = nonces_announce(&b->nonces, s, half, ret->uuid, &ret->slot);
+	}
+	if (r == -EFAULT) {
+		b->registry_lost = true;
+		wake(b->reap_fd);
+	}
+	return r;
 }
 
 bool broker_expects(struct broker *b, const uint8_t uuid[16])

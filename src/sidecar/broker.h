@@ -33,7 +33,8 @@ struct broker {
 	unsigned recheck_s;          /* a match is believed for so long */
 	atomic_uint probeport;       /* where probes are answered, 0 for nowhere: the RPC thread sets it */
 	int listener;
-	int reap_fd; /* eventfd: a session's thread is about to end */
+	int reap_fd; /* eventfd: a session's thread is about to end, or the registry is lost */
+	atomic_bool registry_lost; /* somebody cut its file short: no mount can be matched any more */
 };
 
 struct session {
@@ -45,7 +46,9 @@ struct session {
 	int socket;      /* the session's own table only, once its thread runs */
 	atomic_bool finished;
 	atomic_bool stop;  /* the sidecar ends */
-	sem_t ready;       /* its thread has its own descriptor table */
+	sem_t ready;       /* its thread has its own descriptor table, or cannot have one */
+	bool has_table;    /* which of the two */
+	sem_t alone;       /* nobody else has the socket any more */
 
 	/* guarded by the broker's lock */
 	unsigned matches; /* how often UUID_IS_LOCAL came for it */
@@ -65,7 +68,10 @@ void broker_reap(struct broker *b);
 /* Main thread: the export table was exchanged. */
 void broker_exports_changed(struct broker *b);
 
-/* A session's thread: a new nonce for it; fills what the answer says of that. -EUSERS when no slot is free. */
+/*
+ * A session's thread: a new nonce for it; fills what the answer says of that. -EUSERS when no slot is free, -EFAULT when
+ * the registry is lost.
+ */
 int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret);
 /* A session's thread: true if UUID_IS_LOCAL came since *seen was what it is, and from whom. */
 bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port);

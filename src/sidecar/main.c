@@ -147,7 +147,8 @@ static bool on_signal(struct sidecar *s)
 	return false;
 }
 
-static void loop(struct sidecar *s)
+/* 0 when it was told to end, or a negative errno. */
+static int loop(struct sidecar *s)
 {
 	for (;;) {
 		struct pollfd fds[] = {
@@ -160,11 +161,16 @@ static void loop(struct sidecar *s)
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 			continue;
 		if (fds[0].revents != 0 && on_signal(s))
-			return;
+			return 0;
 		if (fds[1].revents != 0 && exports_watch_event(&s->watch))
 			reload(s);
 		if (fds[2].revents != 0)
 			broker_reap(&s->broker);
+		if (s->broker.registry_lost) {
+			log_error("the registry's file was cut short by a process with CAP_DAC_OVERRIDE that sees it writable: no "
+				"mount could become local any more; mount it read-only into containers");
+			return -EFAULT;
+		}
 		if (fds[3].revents != 0)
 			broker_accept(&s->broker);
 	}
@@ -187,7 +193,7 @@ static int serve(const struct sidecar_options *o)
 	r = start(&s, o);
 	if (r >= 0) {
 		(void)notify_send("READY=1");
-		loop(&s);
+		r = loop(&s);
 		(void)notify_send("STOPPING=1");
 	}
 	s.rpc = rpc_server_stop(s.rpc);

@@ -113,35 +113,118 @@ int nfs_server_listeners(uint16_t port, struct nfs_listener ret[NFS_SERVER_MAX_L
 	return r < 0 ? r : l.count;
 }
 
+bool nfs_listeners_cover(const struct nfs_listener *list, unsigned n, const struct ip_address *own)
+{
+	static const struct ip_address any;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct nfs_listener *at = &list[i];
+		bool family = at->ipv4 ? ip_address_is_ipv4(own) : !at->v6only || !ip_address_is_ipv4(own);
+
+		if (ip_address_equal(&at->address, own) || (family && ip_address_equal(&at->address, &any)))
+			return true;
+	}
+	return false;
+}
+
+/* ---- clients ---- */
+
 struct client_search {
-	const struct ip_address *peer;
+	const struct nfs_listener *listeners;
+	unsigned nlisteners;
 	uint16_t port;
+	struct nfs_clients found;
+	size_t room;
 };
 
-static int is_client(
+static void diag_address(int family, const uint32_t bytes[4], struct ip_address *ret)
+{
+	if (family == AF_INET)
+		ip_address_from_ipv4(bytes, ret);
+	else
+		memcpy(ret->bytes, bytes, 16);
+}
+
+static int add_client(
 	const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
 {
-	const struct client_search *s = arg;
-	struct ip_address remote;
+	struct client_search *s = arg;
+	struct ip_address own;
 
-	/* The server's own: anybody may listen on its port at another address. */
-	if (ntohs(msg->id.idiag_sport) != s->port || msg->idiag_uid != 0)
+	diag_address(msg->idiag_family, msg->id.idiag_src, &own);
+	if (ntohs(msg->id.idiag_sport) != s->port || !nfs_listeners_cover(s->listeners, s->nlisteners, &own))
 		return 0;
-	if (msg->idiag_family == AF_INET)
-		ip_address_from_ipv4(msg->id.idiag_dst, &remote);
-	else
-		memcpy(remote.bytes, msg->id.idiag_dst, 16);
-	return ip_address_equal(&remote, s->peer) ? 1 : 0;
+	if (s->found.count == s->room) {
+		size_t room = MAX(2 * s->room, 64U);
+		struct ip_address *list = reallocarray(s->found.list, room, sizeof(*list));
+
+		if (list == NULL)
+			return -ENOMEM;
+		s->found.list = list;
+		s->room = room;
+	}
+	diag_address(msg->idiag_family, msg->id.idiag_dst, &s->found.list[s->found.count++]);
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct ip_address));
+}
+
+static void sort_once_each(struct nfs_clients *c)
+{
+	size_t n = 0;
+
+	if (c->count == 0)
+		return;
+	qsort(c->list, c->count, sizeof(*c->list), compare);
+	for (size_t i = 1; i < c->count; i++)
+		if (!ip_address_equal(&c->list[n], &c->list[i]))
+			c->list[++n] = c->list[i];
+	c->count = n + 1;
+}
+
+int nfs_clients_look(struct nfs_clients *c, uint16_t port, const struct nfs_listener *list, unsigned n)
+{
+	struct client_search s = {.listeners = list, .nlisteners = n, .port = port};
+	int r = dump(AF_INET, TCP_ESTABLISHED, port, add_client, &s);
+
+	/* A dual-stack server's IPv4 connections are sockets of IPv6. */
+	if (r >= 0)
+		r = dump(AF_INET6, TCP_ESTABLISHED, port, add_client, &s);
+	if (r == -ENOENT) /* no IPv6 here */
+		r = 0;
+	if (r < 0) {
+		nfs_clients_done(&s.found);
+		return r;
+	}
+	sort_once_each(&s.found);
+	nfs_clients_done(c);
+	*c = s.found;
+	return 0;
+}
+
+bool nfs_clients_have(const struct nfs_clients *c, const struct ip_address *peer)
+{
+	return c->count > 0 && bsearch(peer, c->list, c->count, sizeof(*c->list), compare) != NULL;
+}
+
+void nfs_clients_done(struct nfs_clients *c)
+{
+	free(c->list);
+	*c = (struct nfs_clients){.list = NULL};
 }
 
 int nfs_server_has_client(uint16_t port, const struct ip_address *peer)
 {
-	struct client_search s = {.peer = peer, .port = port};
-	int r;
+	struct nfs_listener list[NFS_SERVER_MAX_LISTENERS];
+	struct nfs_clients clients = {.list = NULL};
+	int n = nfs_server_listeners(port, list);
+	int r = n < 0 ? n : nfs_clients_look(&clients, port, list, (unsigned)n);
 
-	/* A dual-stack server's IPv4 connections are sockets of IPv6. */
-	r = dump(AF_INET6, TCP_ESTABLISHED, port, is_client, &s);
-	if (r > 0)
-		return r;
-	return dump(AF_INET, TCP_ESTABLISHED, port, is_client, &s);
+	if (r >= 0)
+		r = nfs_clients_have(&clients, peer);
+	nfs_clients_done(&clients);
+	return r;
 }

@@ -22,5 +22,26 @@ struct nfs_listener {
 /* The number of TCP sockets that listen on port (at most NFS_SERVER_MAX_LISTENERS), or an errno. */
 int nfs_server_listeners(uint16_t port, struct nfs_listener ret[NFS_SERVER_MAX_LISTENERS]);
 
-/* 1 when peer holds an established TCP connection to the server's port, 0 when not, or an errno. */
+/*
+ * True if a connection that came in at this address of ours came in at one of the listeners. No other process listens
+ * on the same port of such an address meanwhile.
+ */
+bool nfs_listeners_cover(const struct nfs_listener *list, unsigned n, const struct ip_address *own);
+
+/* The peers of established TCP connections, each address one time, in the order of the bytes. */
+struct nfs_clients {
+	struct ip_address *list;
+	size_t count;
+};
+
+/*
+ * Sets *c to the clients that came in at these listeners, on their port. On failure *c is as before. The uid that the
+ * kernel shows of such a connection says nothing: an accepted socket of knfsd has that of the user whose request the
+ * thread carried out before (nfsd_setuser(), sock_alloc()).
+ */
+int nfs_clients_look(struct nfs_clients *c, uint16_t port, const struct nfs_listener *list, unsigned n);
+bool nfs_clients_have(const struct nfs_clients *c, const struct ip_address *peer);
+void nfs_clients_done(struct nfs_clients *c);
+
+/* 1 when peer is among the clients of the server on that port, 0 when not, or an errno. */
 int nfs_server_has_client(uint16_t port, const struct ip_address *peer);

@@ -186,17 +186,3 @@ void probe_listeners_follow(struct probe_listeners *l, uint16_t nfs_port)
 	if (l->inherited || l->count == 0)
 		l->port = l->inherited && l->nserver > 0 ? l->wanted : 0;
 }
-
-bool probe_listeners_cover(const struct probe_listeners *l, const struct ip_address *own)
-{
-	static const struct ip_address any;
-
-	for (unsigned i = 0; i < l->nserver; i++) {
-		const struct nfs_listener *at = &l->server[i];
-		bool family = at->ipv4 ? ip_address_is_ipv4(own) : !at->v6only || !ip_address_is_ipv4(own);
-
-		if (ip_address_equal(&at->address, own) || (family && ip_address_equal(&at->address, &any)))
-			return true;
-	}
-	return false;
-}

@@ -35,6 +35,3 @@ void probe_listeners_done(struct probe_listeners *l);
 
 /* Brings the sockets in line with the NFS server's, whose port this is. */
 void probe_listeners_follow(struct probe_listeners *l, uint16_t nfs_port);
-
-/* True if a connection that came in at this address of ours came in at one of the NFS server's. */
-bool probe_listeners_cover(const struct probe_listeners *l, const struct ip_address *own);

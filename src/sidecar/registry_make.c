@@ -19,6 +19,7 @@
 #include <uuid/uuid.h>
 
 #include "localiofs/broker_protocol.h"
+#include "log.h"
 #include "scm_fd.h"
 #include "sidecar/thread_cred.h"
 #include "util.h"
@@ -342,12 +343,17 @@ static int take_over(int listener, int file, const struct result *result, struct
 {
 	struct registry_file *map =
 		mmap(NULL, sizeof(*map), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+	socklen_t size = sizeof(int);
+	int passes;
 
 	if (map == MAP_FAILED)
 		return -errno;
 	/* Once more, by the process whose pid clients shall see: unix(7), SO_PEERCRED. */
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
+	if (getsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) < 0)
+		log_info("before Linux 6.16 strangers can send descriptors along: one that hangs whoever closes it hangs its own "
+			"session");
 	*ret = (struct registry_made){.listener = listener, .socket = result->socket, .file = map};
 	return 0;
 }

@@ -22,7 +22,10 @@
 #define ACCEPTED_AT_ONCE 256
 #define QUESTION_MS     3000 /* from the connection to the whole question */
 #define STOP_WAIT_S     2
-#define FOLLOW_MS       1000 /* how often the NFS server's listeners are looked at */
+#define FOLLOW_MS       1000 /* how often the NFS server's sockets are looked at, with no question */
+#define LOOK_MS         100  /* with many questions: from one look to the next one, at least; */
+#define LOOK_SHARE      10   /* ... looks take at most this part of the time ... */
+#define LOOK_MOST_MS    1000 /* ... but no question waits longer */
 #define FIRST_FREE_PORT 1024
 
 struct connection {
@@ -35,6 +38,13 @@ struct connection {
 	uint8_t buf[ONCRPC_MAX_RECORD];
 };
 
+/* Of one who was not seen among the NFS server's clients: he may have become one since the last look. */
+struct question {
+	uint8_t nonce[NONCE_BYTES];
+	struct ip_address peer;
+	uint16_t port;
+};
+
 struct rpc_server {
 	pthread_t thread;
 	int stop_fd;
@@ -42,6 +52,10 @@ struct rpc_server {
 	struct export_store *exports;
 	/* the thread's own from here on */
 	struct probe_listeners listeners;
+	struct nfs_clients clients;
+	uint64_t looked_ms, look_again_ms; /* when the last look ended, and the earliest time for the next one */
+	struct question waiting[REGISTRY_SLOTS]; /* for the next look */
+	unsigned nwaiting;
 	uint64_t accepted;
 	struct connection connections[MAX_CONNECTIONS]; /* PLACES, then RESERVED_PLACES */
 };
@@ -55,11 +69,102 @@ static uint16_t nfs_port(struct rpc_server *s)
 	return port;
 }
 
-static void follow_server(struct rpc_server *s)
+/* ---- whose questions are believed ---- */
+
+static void match(struct rpc_server *s, const struct question *q)
 {
-	probe_listeners_follow(&s->listeners, nfs_port(s));
-	s->broker->probeport = s->listeners.port;
+	char text[IP_ADDRESS_TEXT];
+	int r = broker_match(s->broker, q->nonce, &q->peer, q->port);
+
+	ip_address_format_port(&q->peer, q->port, text);
+	log_debug("probe from %s: %s", text, r < 0 ? strerror(-r) : "matched");
 }
+
+static void decide_waiting(struct rpc_server *s)
+{
+	for (unsigned i = 0; i < s->nwaiting; i++) {
+		char text[IP_ADDRESS_TEXT];
+
+		if (nfs_clients_have(&s->clients, &s->waiting[i].peer)) {
+			match(s, &s->waiting[i]);
+			continue;
+		}
+		ip_address_format_port(&s->waiting[i].peer, s->waiting[i].port, text);
+		log_debug("probe from %s: no connection to the NFS server from there", text);
+	}
+	s->nwaiting = 0;
+}
+
+/*
+ * Where the NFS server listens, and who is connected to it. The kernel goes through all of its TCP sockets for that,
+ * so it is asked for all questions that come meanwhile together, and the more rarely the longer it takes.
+ */
+static void look(struct rpc_server *s)
+{
+	uint64_t began = now_ms();
+	uint16_t port = nfs_port(s);
+	int r;
+
+	probe_listeners_follow(&s->listeners, port);
+	s->broker->probeport = s->listeners.port;
+	r = nfs_clients_look(&s->clients, port, s->listeners.server, s->listeners.nserver);
+	if (r < 0) {
+		nfs_clients_done(&s->clients);
+		log_warning_limited("cannot see who is connected to the NFS server: %s", strerror(-r));
+	}
+	log_debug("looked at the NFS server's sockets: %u listen, %zu clients", s->listeners.nserver, s->clients.count);
+	decide_waiting(s);
+	s->looked_ms = now_ms();
+	s->look_again_ms =
+		s->looked_ms + MIN(MAX((s->looked_ms - began) * (LOOK_SHARE - 1), LOOK_MS), LOOK_MOST_MS);
+}
+
+/* The nonces of sessions that have ended make place: there are never more than slots of the others. */
+static void forget_ended(struct rpc_server *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->nwaiting; i++)
+		if (broker_expects(s->broker, s->waiting[i].nonce))
+			s->waiting[n++] = s->waiting[i];
+	s->nwaiting = n;
+}
+
+static void wait_for_look(struct rpc_server *s, const struct question *q)
+{
+	for (unsigned i = 0; i < s->nwaiting; i++)
+		if (memcmp(s->waiting[i].nonce, q->nonce, sizeof(q->nonce)) == 0) {
+			s->waiting[i] = *q;
+			return;
+		}
+	if (s->nwaiting == ARRAY_SIZE(s->waiting))
+		forget_ended(s);
+	if (s->nwaiting < ARRAY_SIZE(s->waiting))
+		s->waiting[s->nwaiting++] = *q;
+}
+
+/* What UUID_IS_LOCAL sets off, at once or after the next look. Nothing of it shows in the reply. */
+static void on_uuid(struct rpc_server *s, const struct connection *c, const uint8_t *uuid)
+{
+	struct question q = {.peer = c->peer, .port = c->port};
+	char text[IP_ADDRESS_TEXT];
+
+	memcpy(q.nonce, uuid, sizeof(q.nonce));
+	if (!broker_expects(s->broker, uuid)) {
+		ip_address_format_port(&c->peer, c->port, text);
+		log_debug("probe from %s: nobody announced it", text);
+		return;
+	}
+	if (nfs_clients_have(&s->clients, &q.peer) && now_ms() < s->look_again_ms) {
+		match(s, &q);
+		return;
+	}
+	wait_for_look(s, &q);
+	if (now_ms() >= s->look_again_ms)
+		look(s);
+}
+
+/* ---- connections ---- */
 
 static void drop(struct connection *c)
 {
@@ -99,33 +204,6 @@ static struct connection *make_place(struct rpc_server *s, const struct ip_addre
 	if (oldest != NULL) /* it is: all places are taken */
 		drop(oldest);
 	return oldest;
-}
-
-/* What UUID_IS_LOCAL sets off. Nothing of it shows in the reply. */
-static void on_uuid(struct rpc_server *s, const struct connection *c, const uint8_t *uuid)
-{
-	uint16_t port = nfs_port(s);
-	char text[IP_ADDRESS_TEXT];
-	int r;
-
-	ip_address_format_port(&c->peer, c->port, text);
-	if (!broker_expects(s->broker, uuid)) {
-		log_debug("probe from %s: nobody announced it", text);
-		return;
-	}
-	follow_server(s);
-	if (s->listeners.nserver == 0) {
-		log_debug("probe from %s: the NFS server is not serving", text);
-		return;
-	}
-	r = nfs_server_has_client(port, &c->peer);
-	if (r <= 0) {
-		log_debug("probe from %s: %s", text,
-			r < 0 ? strerror(-r) : "no connection to the NFS server from there");
-		return;
-	}
-	r = broker_match(s->broker, uuid, &c->peer, c->port);
-	log_debug("probe from %s: %s", text, r < 0 ? strerror(-r) : "matched");
 }
 
 static enum oncrpc_result answer(
@@ -204,7 +282,7 @@ static bool accept_one(struct rpc_server *s, int listener)
 		return errno == ECONNABORTED || errno == EINTR;
 	if (ip_address_from_sockaddr(&from, &peer, &port) < 0 ||
 		getsockname(fd, (struct sockaddr *)&own, &own_len) < 0 ||
-		ip_address_from_sockaddr(&own, &at, NULL) < 0 || !probe_listeners_cover(&s->listeners, &at))
+		ip_address_from_sockaddr(&own, &at, NULL) < 0 || !nfs_listeners_cover(s->listeners.server, s->listeners.nserver, &at))
 		return true;
 	place = make_place(s, &peer, port < FIRST_FREE_PORT);
 	if (place == NULL)
@@ -250,17 +328,17 @@ static void *run(void *arg)
 {
 	struct rpc_server *s = arg;
 	struct pollfd fds[1 + NFS_SERVER_MAX_LISTENERS + MAX_CONNECTIONS];
-	uint64_t followed_ms = 0;
 
 	(void)prctl(PR_SET_NAME, "rpc", 0, 0, 0);
 	for (;;) {
+		uint64_t next = s->nwaiting > 0 ? s->look_again_ms : MAX(s->looked_ms + FOLLOW_MS, s->look_again_ms);
 		unsigned nlisteners;
 		nfds_t n = 0;
 
-		if (now_ms() - followed_ms >= FOLLOW_MS) {
-			follow_server(s);
-			drop_old(s);
-			followed_ms = now_ms();
+		drop_old(s);
+		if (now_ms() >= next) {
+			look(s);
+			continue;
 		}
 		nlisteners = s->listeners.count;
 		fds[n++] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
@@ -268,7 +346,7 @@ static void *run(void *arg)
 			fds[n++] = (struct pollfd){.fd = s->listeners.list[i].fd, .events = POLLIN};
 		for (size_t i = 0; i < MAX_CONNECTIONS; i++) /* poll skips those with -1 */
 			fds[n++] = (struct pollfd){.fd = s->connections[i].fd, .events = POLLIN};
-		if (poll(fds, n, FOLLOW_MS) > 0 && !handle(s, fds, nlisteners))
+		if (poll(fds, n, (int)MIN(next - MIN(now_ms(), next), FOLLOW_MS)) > 0 && !handle(s, fds, nlisteners))
 			return NULL;
 	}
 }
@@ -276,6 +354,7 @@ static void *run(void *arg)
 static void close_all(struct rpc_server *s)
 {
 	probe_listeners_done(&s->listeners);
+	nfs_clients_done(&s->clients);
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		(void)close_fd(s->connections[i].fd);
 	(void)close_fd(s->stop_fd);
@@ -297,7 +376,7 @@ int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_st
 		s->connections[i].fd = -1;
 	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r = s->stop_fd < 0 ? -errno : 0;
-	follow_server(s);
+	look(s);
 	if (r >= 0 && s->listeners.count == 0)
 		r = s->listeners.last_error;
 	if (r >= 0) {

@@ -107,7 +107,7 @@ static int on_announce(struct run *x, const struct packet *p)
 		return -EPROTO;
 	r = broker_announce(x->s, p->body.announce.uuid, &reply);
 	reply.error = r;
-	reply.reason = r < 0 ? REASON_REGISTRY_FULL : REASON_NONE;
+	reply.reason = r == -EFAULT ? REASON_BAD_REGISTRY : r < 0 ? REASON_REGISTRY_FULL : REASON_NONE;
 	memcpy(reply.challenge, x->proof.challenge, sizeof(reply.challenge));
 	if (r >= 0 && x->state == NEW)
 		enter(x, ANNOUNCED, MATCH_MS);
@@ -585,7 +585,10 @@ void *session_run(void *arg)
 
 	(void)prctl(PR_SET_NAME, "session", 0, 0, 0);
 	r = own_descriptors(s);
+	s->has_table = r >= 0;
 	(void)sem_post(&s->ready);
+	while (r >= 0 && sem_wait(&s->alone) < 0 && errno == EINTR)
+		;
 	if (r < 0 || x == NULL) {
 		log_error("a session cannot start: %s", strerror(r < 0 ? -r : ENOMEM));
 	} else {
