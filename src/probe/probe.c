@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "probe/probe.h"
 
-#include <arpa/inet.h>
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -14,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "localiofs/local_rpc.h"
+#include "ip_address.h"
 #include "log.h"
 #include "probe/local_rpc_client.h"
 #include "probe/nonce.h"
@@ -155,7 +154,7 @@ static void on_event(void *arg, uint32_t type, const void *body)
 /* What run_until() waits for. */
 typedef bool (*condition_fn)(struct probe *p, const void *arg);
 
-static int recheck(struct probe *p);
+static void recheck(struct probe *p);
 
 /* The milliseconds until something is to be done, or -1. */
 static int time_left(struct probe *p, uint64_t deadline)
@@ -205,10 +204,10 @@ static int run_until(struct probe *p, condition_fn until, const void *arg, uint6
 			p->end_reason = REASON_PROTOCOL;
 			p->ended = true;
 		}
-		if (r >= 0 && p->generation != 0)
-			r = recheck(p);
 		if (r < 0)
 			return r;
+		if (p->generation != 0)
+			recheck(p);
 	}
 	return -ECANCELED;
 }
@@ -354,20 +353,15 @@ static bool is_matched_or_answered(struct probe *p, const void *arg)
 	return p->matched || p->rpc.answer != REASON_PROBING;
 }
 
-/* An address as the sidecar writes it: ip_address_format_port(). */
-static void format_address(const struct sockaddr_storage *from, char ret[BROKER_PEER_LEN])
+static void format_source(const struct probe *p, char ret[IP_ADDRESS_TEXT])
 {
-	const struct sockaddr_in6 *in6 = (const void *)from;
-	const struct sockaddr_in *in = (const void *)from;
-	char text[INET6_ADDRSTRLEN] = "";
+	struct ip_address address;
+	uint16_t port;
 
-	if (from->ss_family == AF_INET)
-		(void)inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-	else if (IN6_IS_ADDR_V4MAPPED(&in6->sin6_addr))
-		(void)inet_ntop(AF_INET, in6->sin6_addr.s6_addr + 12, text, sizeof(text));
+	if (ip_address_from_sockaddr(&p->rpc.source, &address, &port) < 0)
+		ret[0] = '\0';
 	else
-		(void)inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof(text));
-	(void)snprintf(ret, BROKER_PEER_LEN, strchr(text, ':') ? "[%s]:%u" : "%s:%u", text, address_port(from));
+		ip_address_format_port(&address, port, ret);
 }
 
 /*
@@ -376,10 +370,10 @@ static void format_address(const struct sockaddr_storage *from, char ret[BROKER_
  */
 static int check_peer(struct probe *p, struct attempt *a, bool *ret_again)
 {
-	char own[BROKER_PEER_LEN], seen[BROKER_PEER_LEN];
+	char own[IP_ADDRESS_TEXT], seen[BROKER_PEER_LEN];
 	bool first = !a->translated;
 
-	format_address(&p->rpc.source, own);
+	format_source(p, own);
 	{
 		LOCKED(&p->lock);
 		(void)snprintf(seen, sizeof(seen), "%s", p->status.peer);
@@ -418,7 +412,7 @@ static int ask_and_match(struct probe *p, struct attempt *a, const struct announ
  * In the session: asks again from time to time and after each reconnect, without waiting. Whether the address is still
  * ours the sidecar judges: it ends a session whose address went to somebody else, or whose last match is too old.
  */
-static int recheck(struct probe *p)
+static void recheck(struct probe *p)
 {
 	uint64_t now = now_ms();
 	unsigned port;
@@ -440,7 +434,6 @@ static int recheck(struct probe *p)
 	if (p->recheck_ms == 0 && !p->rechecking && p->rpc.answer != REASON_PROBING)
 		p->recheck_ms = now + (p->rpc.answer == REASON_NONE ? p->recheck_every_ms
 								     : MIN(p->recheck_every_ms, RECHECK_RETRY_MS));
-	return 0;
 }
 
 /* Who owns the machine shows it: then the sidecar sends descriptors for writing. Nothing fails for want of that. */
@@ -614,10 +607,10 @@ static void wait_before_next(struct probe *p, enum reason reason)
 
 static void serve_session(struct probe *p, const struct attempt *a)
 {
-	char own[BROKER_PEER_LEN], detail[256];
+	char own[IP_ADDRESS_TEXT], detail[256];
 	int r;
 
-	format_address(&p->rpc.source, own);
+	format_source(p, own);
 	(void)snprintf(detail, sizeof(detail), a->translated
 			? "%s; it saw another address than %s, from which the probe came: NAT or a relay lies between"
 			: "%s", reason_text(REASON_LOCAL), own);

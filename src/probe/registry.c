@@ -2,6 +2,7 @@
 #include "probe/registry.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/xattr.h>
 
 #include <uuid/uuid.h>
@@ -59,7 +61,40 @@ static int open_cached(int dir, const char *name, uint64_t flags, uint64_t resol
 	return fd == -EAGAIN ? -ENOENT : fd;
 }
 
-/* The last component of a path, relative to the directory in which it lies. */
+static bool lies_on_tmpfs(int dir)
+{
+	struct statfs fs;
+
+	return fstatfs(dir, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
+/* A directory on the way to the registry, which may be a link to one; on tmpfs it is there by the cache, or not. */
+static int open_next(int dir, const char *name)
+{
+	int there = open_cached(dir, name, 0, 0);
+
+	if (there == -ENOENT && lies_on_tmpfs(dir))
+		return -ENOENT;
+	(void)close_fd(there);
+	return open_path(dir, name, O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
+}
+
+/* path is taken apart. */
+static int open_directories(char *path)
+{
+	_cleanup_close_ int dir = open_path(AT_FDCWD, path[0] == '/' ? "/" : ".", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
+	char *save = NULL;
+
+	for (char *name = strtok_r(path, "/", &save); name != NULL && dir >= 0; name = strtok_r(NULL, "/", &save)) {
+		int next = open_next(dir, name);
+
+		(void)close_fd(dir);
+		dir = next;
+	}
+	return steal_fd(&dir);
+}
+
+/* The last component of a path, in the directory in which it lies. */
 static int open_last(const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -74,7 +109,7 @@ static int open_last(const char *path)
 	if (name == NULL || name[1] == '\0')
 		return -EINVAL;
 	*name++ = '\0';
-	dir = open_path(AT_FDCWD, copy[0] != '\0' ? copy : "/", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
+	dir = copy[0] != '\0' ? open_directories(copy) : open_path(AT_FDCWD, "/", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
 	return dir < 0 ? dir : open_cached(dir, name, O_DIRECTORY, 0);
 }
 

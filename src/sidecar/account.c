@@ -17,10 +17,7 @@
 
 #include "log.h"
 #include "sidecar/fuse_device.h"
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
-#endif
+#include "sidecar/peer_process.h"
 
 /* What one uid, or one client, holds. Lives while anything of it counts. */
 struct tally {
@@ -78,26 +75,12 @@ static uint64_t confining_directory(char *path)
 	return st.st_ino;
 }
 
-/* True while the process that connected has not been reaped: its number is not another's. */
-static bool still_there(int socket)
-{
-	int pidfd = -1;
-	socklen_t size = sizeof(pidfd);
-	bool there;
-
-	if (getsockopt(socket, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
-		return errno == ENOPROTOOPT; /* an older kernel: the number has to do */
-	there = syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno == EPERM;
-	(void)close_fd(pidfd);
-	return there;
-}
-
 static uint64_t client_of(int socket, pid_t pid)
 {
 	char name[64], text[4096], *path;
 
 	(void)snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
-	if (pid <= 0 || read_small_file(name, text, sizeof(text)) <= 0 || !still_there(socket))
+	if (pid <= 0 || read_small_file(name, text, sizeof(text)) <= 0 || !peer_process_is_there(socket))
 		return 0;
 	path = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
 	if (path == NULL)

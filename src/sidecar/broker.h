@@ -16,7 +16,7 @@
 #include "localiofs/reason.h"
 #include "sidecar/account.h"
 #include "sidecar/export_table.h"
-#include "sidecar/ip_address.h"
+#include "ip_address.h"
 #include "sidecar/nonces.h"
 #include "sidecar/registry_make.h"
 #include "util.h"

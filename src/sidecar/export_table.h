@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "localiofs/reason.h"
-#include "sidecar/ip_address.h"
+#include "ip_address.h"
 #include "util.h"
 
 enum squash {

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "sidecar/ip_address.h"
+#include "ip_address.h"
 #include "util.h"
 
 #define NFS_DEFAULT_PORT         2049

@@ -21,14 +21,12 @@
 #include "localiofs/broker_protocol.h"
 #include "log.h"
 #include "scm_fd.h"
+#include "sidecar/peer_process.h"
 #include "sidecar/thread_cred.h"
 #include "util.h"
 
 #define TIME_LIMIT_MS 10000
 #define BACKLOG       64
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD  77 /* Linux 6.5, include/uapi/asm-generic/socket.h */
-#endif
 #define SECRET_PREFIX ".localiofs-"
 #define SECRET_NAME   (sizeof(SECRET_PREFIX) + UUID_STR_LEN)
 #define FD_PATH       64 /* bytes of "/proc/self/fd/N/NAME" */
@@ -75,16 +73,12 @@ static int set_mark(int fd)
 	return r;
 }
 
-/* O_PATH descriptor of the directory. */
-static int open_directory(const char *path, uid_t uid, struct registry_fault *fault)
+static int take_directory(int dir, const char *path, uid_t uid, struct registry_fault *fault)
 {
-	_cleanup_close_ int fd = registry_open_place(path, fault);
 	struct stat st;
 	int r;
 
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &st) < 0)
+	if (fstat(dir, &st) < 0)
 		return fail(fault, -errno, "%s: %s", path, strerror(errno));
 	if (st.st_uid != uid)
 		return fail(fault, -EPERM, "%s: belongs to uid %u, must belong to uid %u, the sidecar's user; remove it",
@@ -92,10 +86,8 @@ static int open_directory(const char *path, uid_t uid, struct registry_fault *fa
 	if ((st.st_mode & 07777) != REGISTRY_DIR_MODE)
 		return fail(fault, -EPERM, "%s: mode %04o, must be %04o; remove it", path, st.st_mode & 07777,
 			REGISTRY_DIR_MODE);
-	r = set_mark(fd);
-	if (r < 0)
-		return fail(fault, r, "%s: its attribute " REGISTRY_MARK " cannot be set: %s", path, strerror(-r));
-	return steal_fd(&fd);
+	r = set_mark(dir);
+	return r < 0 ? fail(fault, r, "%s: its attribute " REGISTRY_MARK " cannot be set: %s", path, strerror(-r)) : 0;
 }
 
 /* A socket that carries no mark is nobody's: whoever listens there, it is replaced. */
@@ -157,18 +149,10 @@ static int make_file(int dir, struct registry_fault *fault)
 	return fail(fault, r, REGISTRY_FILE_NAME " in the registry: cannot be made: %s", strerror(-r));
 }
 
-/* True if the process that listens there lives: another one with its number may have listened, and ended before us. */
-static bool is_alive(int connected)
-{
-	_cleanup_close_ int pidfd = -1;
-	socklen_t len = sizeof(pidfd);
-
-	if (getsockopt(connected, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) < 0)
-		return errno == ENOPROTOOPT; /* before Linux 6.5 */
-	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
-}
-
-/* True if this process listens on the socket inode; the connection that shows it is gone again. */
+/*
+ * True if this process listens on the socket inode, and not one that had the same number before; the connection that shows
+ * it is gone again.
+ */
 static bool is_own(int listener, int path)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -183,7 +167,7 @@ static bool is_own(int listener, int path)
 	accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	(void)close_fd(accepted);
 	return accepted >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == getpid() &&
-		is_alive(fd);
+		peer_process_is_there(fd);
 }
 
 static int bind_and_mark(int dir, int listener, const char *name, struct registry_mark *ret_mark)
@@ -230,14 +214,13 @@ static int make_socket(int dir, struct registry_mark *ret_mark, struct registry_
 }
 
 /* The listener, or a negative errno. */
-static int fill_directory(const char *path, uid_t uid, struct result *ret, int *ret_file)
+static int fill_directory(int dir, const char *path, uid_t uid, struct result *ret, int *ret_file)
 {
-	_cleanup_close_ int dir = open_directory(path, uid, &ret->fault), file = -1;
-	int r;
+	_cleanup_close_ int file = -1;
+	int r = take_directory(dir, path, uid, &ret->fault);
 
-	if (dir < 0)
-		return dir;
-	r = check_alone(dir, &ret->fault);
+	if (r == 0)
+		r = check_alone(dir, &ret->fault);
 	if (r < 0)
 		return r;
 	remove_leftovers(dir);
@@ -255,6 +238,7 @@ static int fill_directory(const char *path, uid_t uid, struct result *ret, int *
 static int make_all(const char *path, uid_t uid, gid_t gid, struct result *ret, int *ret_file)
 {
 	const struct broker_cred user = {.uid = uid, .gid = gid};
+	_cleanup_close_ int dir = -1;
 	int r = thread_cred_become(&user);
 	bool made;
 
@@ -262,16 +246,16 @@ static int make_all(const char *path, uid_t uid, gid_t gid, struct result *ret, 
 		return fail(&ret->fault, r, "the registry's user, uid %u: %s", uid, strerror(-r));
 	(void)umask(0);
 	/* Where it is there the parent's lock is not needed, which anybody may hold who can list that. */
-	r = registry_open_place(path, &ret->fault);
-	made = r == -ENOENT && mkdir(path, REGISTRY_DIR_MODE) == 0;
-	if (r >= 0)
-		(void)close_fd(r);
-	else if (r == -ENOENT && !made && errno != EEXIST) {
+	dir = registry_open_place(path, &ret->fault);
+	made = dir == -ENOENT && mkdir(path, REGISTRY_DIR_MODE) == 0;
+	if (dir == -ENOENT && !made && errno != EEXIST) {
 		r = -errno;
 		return fail(&ret->fault, r, "%s: uid %u cannot make it: %s%s", path, uid, strerror(-r),
 			r == -EACCES ? " (tmpfiles.d(5) makes it elsewhere: d DIR 0711 USER USER)" : "");
 	}
-	r = fill_directory(path, uid, ret, ret_file);
+	if (dir == -ENOENT)
+		dir = registry_open_place(path, &ret->fault);
+	r = dir < 0 ? dir : fill_directory(dir, path, uid, ret, ret_file);
 	if (r < 0 && made) /* in the wrong place, or without room: nothing of it stays */
 		(void)rmdir(path);
 	return r;
@@ -379,9 +363,9 @@ int registry_make(const char *path, uid_t uid, gid_t gid, struct registry_made *
 		/* It may wait for a lock where no signal reaches it: nobody waits for it here. */
 		(void)kill(child, SIGKILL);
 		return fail(fault, r,
-			"%s: could not be made within %d s: a process with CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH keeps the "
-			"directory locked; end that process, or name another directory (--registry=)", path,
-			TIME_LIMIT_MS / 1000);
+			"%s: could not be made within %d s: a process keeps the directory locked (of one that is there already, with "
+			"CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH; of its parent, anybody who may list that); end that process, or "
+			"name another directory (--registry=)", path, TIME_LIMIT_MS / 1000);
 	}
 	if (child > 0)
 		(void)waitpid(child, NULL, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sidecar/ip_address.h"
+#include "ip_address.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
