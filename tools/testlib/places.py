@@ -28,7 +28,9 @@ def private_tmpfs(path, keep):
     """A fresh tmpfs on path. The entries that keep(name) names stay what they were."""
     old = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     names = [name for name in os.listdir(old) if keep(name)]
-    run(["mount", "-t", "tmpfs", "-o", f"mode={stat.S_IMODE(os.fstat(old).st_mode):o}", "testenv", path])
+    # Not mount(8), which would make the machine's /run/mount before there is a /run of our own.
+    options = f"mode={stat.S_IMODE(os.fstat(old).st_mode):o}".encode()
+    check(libc.mount(b"testenv", os.fsencode(path), b"tmpfs", 0, options), str(path))
     for name in names:
         mode = os.stat(name, dir_fd=old, follow_symlinks=False).st_mode
         new = Path(path, name)
@@ -36,7 +38,7 @@ def private_tmpfs(path, keep):
             new.symlink_to(os.readlink(name, dir_fd=old))
             continue
         new.mkdir() if stat.S_ISDIR(mode) else new.touch()
-        # Not mount(8): it would resolve the path, and that leads to the new tmpfs.
+        # Nor here: it would resolve the path, and that leads to the new tmpfs.
         check(libc.mount(f"/proc/self/fd/{old}/{name}".encode(), bytes(new), None, MS_BIND | MS_REC, None), str(new))
     os.close(old)
 
