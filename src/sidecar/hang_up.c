@@ -8,8 +8,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "log.h"
 #include "util.h"
+
+#define PROCESSES 16
+
+/* Connections that end elsewhere. */
+struct ends {
+	unsigned processes; /* that have not ended yet */
+	int *waiting;       /* for one, while there are PROCESSES of them, or another cannot be had */
+	size_t nwaiting;
+};
 
 /* True if nothing is left in the socket; false if a packet with descriptors comes next. */
 static bool drain(int fd)
@@ -46,31 +54,49 @@ static _Noreturn void close_last(int fd, int closed)
 	_exit(0);
 }
 
-static void close_elsewhere(int fd)
+/* True if a process has it, and we not any more. */
+static bool close_in_process(int fd)
 {
 	int pair[2];
 	pid_t child;
 
-	while (waitpid(-1, NULL, WNOHANG | __WNOTHREAD) > 0) /* of earlier ones */
-		;
 	if (pipe2(pair, O_CLOEXEC) < 0)
-		pair[0] = pair[1] = -1;
-	child = pair[0] < 0 ? -1 : fork();
+		return false;
+	child = fork();
 	if (child == 0) {
 		(void)close(pair[1]);
 		close_last(fd, pair[0]);
 	}
-	if (child < 0)
-		log_error("no process for the end of a client's connection: %s", strerror(errno));
 	(void)close_fd(pair[0]);
-	(void)close_fd(fd);
+	if (child > 0)
+		(void)close_fd(fd);
 	(void)close_fd(pair[1]); /* the process goes on */
+	return child > 0;
+}
+
+static void close_elsewhere(struct ends *e, int fd)
+{
+	int *more = reallocarray(e->waiting, e->nwaiting + 1, sizeof(*more));
+
+	/* Without memory it stays open. */
+	if (more != NULL) {
+		e->waiting = more;
+		e->waiting[e->nwaiting++] = fd;
+	}
+	while (e->processes > 0 && waitpid(-1, NULL, WNOHANG | __WNOTHREAD) > 0)
+		e->processes--;
+	while (e->nwaiting > 0 && e->processes < PROCESSES && close_in_process(e->waiting[e->nwaiting - 1])) {
+		e->nwaiting--;
+		e->processes++;
+	}
 }
 
 void hang_up(int fd)
 {
+	static struct ends ends;
+
 	if (drain(fd))
 		(void)close_fd(fd);
 	else
-		close_elsewhere(fd);
+		close_elsewhere(&ends, fd);
 }
