@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "probe/broker_client.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -8,6 +9,7 @@
 #include "scm_fd.h"
 
 #define BUCKETS 256 /* of calls in flight, by id */
+#define CONNECT_PATIENCE_S 3 /* while others stand in the queue of the listening socket */
 
 struct queued {
 	struct list node;
@@ -32,14 +34,15 @@ struct broker_client {
 int broker_client_connect(
 	const struct sockaddr_un *address, broker_event_fn event, void *arg, struct broker_client **ret)
 {
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	const struct timeval patience = {.tv_sec = CONNECT_PATIENCE_S};
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct broker_client *b;
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
-	if (fd < 0)
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) < 0)
 		return -errno;
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0)
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
 		return -errno;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
 		return -errno;

@@ -75,13 +75,11 @@ static uint64_t confining_directory(char *path)
 	return st.st_ino;
 }
 
-static uint64_t client_of(int socket, pid_t pid)
+/* text: /proc/PID/cgroup, which is taken apart. */
+static uint64_t cgroup_of(char *text)
 {
-	char name[64], text[4096], *path;
+	char *path;
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
-	if (pid <= 0 || read_small_file(name, text, sizeof(text)) <= 0 || !peer_process_is_there(socket))
-		return 0;
 	path = strncmp(text, "0::", 3) == 0 ? text : strstr(text, "\n0::");
 	if (path == NULL)
 		return 0;
@@ -90,6 +88,24 @@ static uint64_t client_of(int socket, pid_t pid)
 		return 0;
 	path[strcspn(path, "\n")] = '\0';
 	return confining_directory(path);
+}
+
+/* Who connects and ends before we look would be of another client than he is: -ESRCH. */
+static int client_of(int socket, pid_t pid, uint64_t *ret)
+{
+	char name[64], text[4096];
+	ssize_t n;
+
+	*ret = 0;
+	if (pid <= 0) /* of a pid namespace that we do not see */
+		return 0;
+	(void)snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
+	n = read_small_file(name, text, sizeof(text));
+	if (n == -ENOENT || n == -ESRCH || !peer_process_is_there(socket))
+		return -ESRCH;
+	if (n > 0)
+		*ret = cgroup_of(text);
+	return 0;
 }
 
 /* ---- tallies ---- */
@@ -175,7 +191,9 @@ int account_begin(struct account *a, int socket, struct account_session *ret)
 		return -errno;
 	s.uid = ret->uid = cred.uid;
 	s.pid = ret->pid = cred.pid;
-	client = client_of(socket, cred.pid);
+	r = client_of(socket, cred.pid, &client);
+	if (r < 0)
+		return r;
 	LOCKED(&a->lock);
 	s.of_uid = tally_ref(a, true, s.uid == 0, s.uid);
 	s.of_client = tally_ref(a, false, s.uid == 0, client);

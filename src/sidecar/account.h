@@ -6,8 +6,8 @@
  * A client is what one cgroup is: the first directory on the way from the root of the v2 hierarchy to that of the
  * process which connected that is not root's, or its own when all are. Nobody leaves that without being root: below
  * it a user may make cgroups as he likes, and pid and user namespaces cost nothing, so they are not looked at.
- * Whose cgroup cannot be told (the process is of a pid namespace that the sidecar does not see, has ended already,
- * or there is no v2 hierarchy) is of one client with all others of whom it cannot. So what can be told apart:
+ * Whose cgroup cannot be told (the process is of a pid namespace that the sidecar does not see, or there is no v2
+ * hierarchy) is of one client with all others of whom it cannot; who has connected and ended already is refused. So what can be told apart:
  * containers, system services, the logins of one user from those of another, whatever subuids he has. What cannot:
  * two uids that share a cgroup, but as uids; what a root that may write to cgroupfs has moved to another cgroup.
  * uid 0 and all others are counted apart, half of all for each of the two, so that nobody who has only subuids can
@@ -69,7 +69,10 @@ struct account_session {
 /* Always succeeds; what cannot be had is logged. Before threads. */
 void account_init(struct account *a);
 
-/* Sets *ret from the connected socket, and counts it. 0; -EUSERS when that would be too many, -ENOMEM: nothing is counted. */
+/*
+ * Sets *ret from the connected socket, and counts it. 0; -EUSERS when that would be too many, -ESRCH when the process has
+ * ended, -ENOMEM: nothing is counted.
+ */
 int account_begin(struct account *a, int socket, struct account_session *ret);
 void account_matched(struct account *a, struct account_session *s);
 /* The session is over and its descriptor closed. Its ids go on counting. */

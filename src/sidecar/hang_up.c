@@ -34,7 +34,7 @@ static bool drain(int fd)
 		struct msghdr msg = {
 			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
 
-		if (recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT) < 0 && errno != EINTR)
+		if (recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT) < 0)
 			return errno == EAGAIN;
 		if (msg.msg_controllen == 0)
 			return true;

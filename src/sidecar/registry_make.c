@@ -26,7 +26,7 @@
 #include "util.h"
 
 #define TIME_LIMIT_MS 10000
-#define BACKLOG       64
+#define BACKLOG       4096 /* net.core.somaxconn may be less: strangers stand in it, too */
 #define SECRET_PREFIX ".localiofs-"
 #define SECRET_NAME   (sizeof(SECRET_PREFIX) + UUID_STR_LEN)
 #define FD_PATH       64 /* bytes of "/proc/self/fd/N/NAME" */
