@@ -33,10 +33,10 @@ static int take_same(const struct mountinfo *m, void *arg)
 }
 
 /*
- * What mount(2) would say of a file system in the kernel. A mount of something else, an automount
- * trap for one, is mounted over.
+ * What mount(2) would say of a file system in the kernel, as a negative errno and a sentence. A mount of something else,
+ * an automount trap for one, is mounted over.
  */
-static int check_directory(const struct command *c)
+static int check_directory(const struct command *c, char *sentence, size_t size)
 {
 	struct stat st;
 	int r = 0;
@@ -51,20 +51,22 @@ static int check_directory(const struct command *c)
 		r = -ENOTDIR;
 	}
 	if (r == -EBUSY)
-		log_error(SHORT ": " SHORT " is already mounted there", SHORTEN(c->directory, 200),
+		(void)snprintf(sentence, size, SHORT ": " SHORT " is already mounted there", SHORTEN(c->directory, 200),
 			SHORTEN(c->spec_text, 200));
 	else if (r == -ENOTCONN)
-		log_error(SHORT ": the daemon of what is mounted there has ended; unmount it first",
+		(void)snprintf(sentence, size, SHORT ": the daemon of what is mounted there has ended; unmount it first",
 			SHORTEN(c->directory, 200));
 	else if (r < 0)
-		log_error("mount point " SHORT ": %s", SHORTEN(c->directory, 200), strerror(-r));
-	return r == -EBUSY || r == -ENOTCONN ? EXIT_FAIL : r < 0 ? EXIT_USAGE : EXIT_OK;
+		(void)snprintf(sentence, size, "mount point " SHORT ": %s", SHORTEN(c->directory, 200), strerror(-r));
+	return r;
 }
 
 /* How the child reports to the parent: the write end of a pipe, -1 in the foreground. */
 struct reporter {
 	int fd;
-	int lock; /* of the mount point, let go when the mount is there */
+	int lock; /* of the mount point, let go when the mount is there, or when it may come much later */
+	const struct command *command;
+	bool waited; /* bg: the mount point may be another one's by now */
 };
 
 /* Lets the parent end with success, and goes on as a daemon; nothing where there is no parent. */
@@ -81,7 +83,8 @@ static int detach(struct reporter *reporter)
 	if (write(reporter->fd, &ok, 1) != 1)
 		return -EPIPE; /* the parent was killed */
 	reporter->fd = close_fd(reporter->fd);
-	/* From here on a daemon: nothing of the caller's is kept open or busy. */
+	/* From here on a daemon: nothing of the caller's is kept open or busy. Its log has one name, whoever started it. */
+	log_open("localiofs");
 	log_to(LOG_TO_SYSLOG);
 	null = open("/dev/null", O_RDWR);
 	for (int fd = 0; null >= 0 && fd <= 2; fd++)
@@ -100,8 +103,21 @@ static int mount_is_ready(void *arg)
 /* bg: the parent is through, and this process goes on trying. */
 static int mount_goes_on_waiting(void *arg, const char *sentence)
 {
+	struct reporter *reporter = arg;
+
 	log_warning("%s; trying again in the background", sentence);
-	return detach(arg);
+	reporter->waited = true;
+	return detach(reporter);
+}
+
+static int mount_begins(void *arg, char *sentence, size_t size)
+{
+	struct reporter *reporter = arg;
+
+	if (!reporter->waited)
+		return 0;
+	reporter->lock = mount_lock(reporter->command->directory);
+	return check_directory(reporter->command, sentence, size);
 }
 
 static int run_mount(const struct command *c, struct reporter *reporter)
@@ -113,6 +129,7 @@ static int run_mount(const struct command *c, struct reporter *reporter)
 		.directory = c->directory,
 		.ready = mount_is_ready,
 		.waiting = mount_goes_on_waiting,
+		.begin = mount_begins,
 		.arg = reporter};
 	int r = session_run(&options, sentence, sizeof(sentence));
 
@@ -222,7 +239,7 @@ static int run_in_background(const struct command *c, int lock)
 		return EXIT_SYSTEM;
 	}
 	if (child == 0) {
-		struct reporter reporter = {.fd = fds[1], .lock = lock};
+		struct reporter reporter = {.fd = fds[1], .lock = lock, .command = c};
 
 		(void)close(fds[0]);
 		log_to(LOG_TO_CALLER);
@@ -257,14 +274,20 @@ int main(int argc, char **argv)
 	if (r == EXIT_OK && c.options.remount)
 		return remount(&c);
 	if (r == EXIT_OK) {
+		char sentence[512];
+		int error;
+
 		lock = mount_lock(c.directory);
-		r = check_directory(&c);
+		error = check_directory(&c, sentence, sizeof(sentence));
+		if (error < 0)
+			log_error("%s", sentence);
+		r = error == -EBUSY || error == -ENOTCONN ? EXIT_FAIL : error < 0 ? EXIT_USAGE : EXIT_OK;
 	}
 	if (r != EXIT_OK || c.fake)
 		return r;
 	log_set_debug(c.options.debug);
 	if (c.foreground) {
-		struct reporter reporter = {.fd = -1, .lock = lock};
+		struct reporter reporter = {.fd = -1, .lock = lock, .command = &c};
 
 		return run_mount(&c, &reporter);
 	}

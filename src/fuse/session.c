@@ -22,7 +22,9 @@
 #define FUSE_MINOR_INC_EPOCH 44 /* the protocol's, with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
 #define UNMOUNT_TIMEOUT_MS 2000
 #define TRY_TIMEOUT_MS 30000     /* of one attempt to mount, for each of its questions */
-#define TRY_PAUSE_MAX_S 30
+#define TRY_TIMEOUT_MIN_MS 1000  /* ... and where mounttimeout= leaves less */
+#define TRY_PAUSE_MS 1000        /* before the second attempt, and twice as long before each further one */
+#define TRY_PAUSE_MAX_MS 30000
 #define RETRY_FG_MS 30000        /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
 #define RETRY_BG_MIN 10000
 #define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
@@ -457,7 +459,14 @@ static int try_server(struct session *s, unsigned timeout_ms, char *sentence, si
 	return r;
 }
 
-/* Tries until the server answers, refuses, or the time is over. */
+static void pause_for(uint64_t ms)
+{
+	const struct timespec t = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* Tries until the server answers, refuses, or the time is over; the last time at its very end. */
 static int reach_server(struct session *s, char *sentence, size_t size)
 {
 	const struct mount_options *o = s->options->mount;
@@ -465,10 +474,11 @@ static int reach_server(struct session *s, char *sentence, size_t size)
 	uint64_t end = now_ms() + (o->timeout ? o->timeout * 1000ULL : fg_ms);
 	bool waiting = false;
 
-	for (unsigned pause_s = 1;; pause_s = MIN(pause_s * 2, (unsigned)TRY_PAUSE_MAX_S)) {
-		unsigned timeout_ms = o->timeout && !waiting ? MIN(o->timeout * 1000, (unsigned)TRY_TIMEOUT_MS)
+	for (uint64_t pause_ms = TRY_PAUSE_MS;; pause_ms = MIN(2 * pause_ms, (uint64_t)TRY_PAUSE_MAX_MS)) {
+		uint64_t left = end - MIN(now_ms(), end);
+		uint64_t timeout_ms = o->timeout && !waiting ? MIN(MAX(left, TRY_TIMEOUT_MIN_MS), TRY_TIMEOUT_MS)
 							     : TRY_TIMEOUT_MS;
-		int r = try_server(s, timeout_ms, sentence, size);
+		int r = try_server(s, (unsigned)timeout_ms, sentence, size);
 
 		if (r == 0 || !may_pass(r))
 			return r;
@@ -479,9 +489,9 @@ static int reach_server(struct session *s, char *sentence, size_t size)
 			if (r < 0)
 				return r;
 		}
-		if (now_ms() + pause_s * 1000ULL >= end)
+		if (now_ms() >= end)
 			return r;
-		(void)sleep(pause_s);
+		pause_for(MIN(pause_ms, end - now_ms()));
 	}
 }
 
@@ -509,6 +519,8 @@ static int start(struct session *s, char *sentence, size_t size)
 		r = make_probe(s);
 	if (r == 0)
 		r = reach_server(s, sentence, size);
+	if (r == 0)
+		r = s->options->begin(s->options->arg, sentence, size);
 	if (r == 0)
 		r = mount_fuse(s, sentence, size);
 	return r;

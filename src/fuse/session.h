@@ -23,6 +23,8 @@ struct session_options {
 	 * A negative errno ends that.
 	 */
 	int (*waiting)(void *arg, const char *sentence);
+	/* Called once before the file system is mounted, for a last look; a negative errno and a sentence end that. */
+	int (*begin)(void *arg, char *sentence, size_t size);
 	void *arg;
 };
 
