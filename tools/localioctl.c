@@ -86,7 +86,14 @@ static const char *ioctl_error(int error)
 	}
 }
 
-/* The mount's JSON, or NULL after saying why not. */
+/* Of a mount without a daemon, JSON has that much to say. */
+static json_t *dead_mount(const char *dir)
+{
+	return json_pack("{s:o, s:s, s:s, s:s}", "mountpoint", name_json(dir), "state", "dead", "reason", "daemon-ended",
+		"detail", open_error(ENOTCONN));
+}
+
+/* The mount's JSON, or NULL and errno after saying why not. */
 static json_t *ask(const char *dir)
 {
 	_cleanup_close_ int fd = open(dir, CONTROL_OPEN_FLAGS);
@@ -95,7 +102,7 @@ static json_t *ask(const char *dir)
 	json_t *json;
 
 	if (fd < 0) {
-		log_error("%s: %s", dir[0] ? dir : "\"\"", open_error(errno));
+		log_error("%s: %s", dir[0] ? dir : "\"\"", open_error(errno)); /* keeps errno */
 		return NULL;
 	}
 	if (!status || ioctl(fd, CONTROL_GET_STATUS, status) < 0) {
@@ -246,9 +253,11 @@ static int show_status(const struct mounts *m, bool as_json, bool one)
 
 		if (!j)
 			failed = 1;
-		else if (as_json)
+		if (!j && as_json && errno == ENOTCONN)
+			j = dead_mount(m->dirs[n]);
+		if (j && as_json)
 			(void)json_array_append_new(all, j);
-		else {
+		else if (j) {
 			print_cleaned(m->dirs[n], j);
 			json_decref(j);
 		}
