@@ -27,6 +27,7 @@ class Build:
         """Bring it up to date, once a run. BuildError with what the build said."""
         with self.one_at_a_time:
             if not self.done:
+                print(f"building {self.directory.name}", file=sys.stderr, flush=True)
                 if not (self.directory / "build.ninja").exists():
                     self.run("meson", "setup", *self.options, self.directory, ROOT)
                 self.run("ninja", "-C", self.directory)
