@@ -4,16 +4,34 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-static const char *program_name = "localiofs";
+static const char *_Atomic program_name = "localiofs";
+static atomic_bool to_journal; /* stderr is systemd's, which knows the program and wants a priority: sd-daemon(3) */
 static _Atomic enum log_place log_place = LOG_TO_STDERR;
 static atomic_bool debug_on;
+
+/* systemd.exec(5), JOURNAL_STREAM: "device:inode" of what it has made of stdout and stderr. */
+static bool stderr_is_journal(void)
+{
+	const char *stream = getenv("JOURNAL_STREAM");
+	char text[64];
+	struct stat st;
+
+	if (stream == NULL || fstat(STDERR_FILENO, &st) < 0)
+		return false;
+	(void)snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	return strcmp(stream, text) == 0;
+}
 
 void log_open(const char *program)
 {
 	program_name = program;
-	openlog(program_name, LOG_PID, LOG_DAEMON);
+	to_journal = stderr_is_journal();
+	openlog(program, LOG_PID, LOG_DAEMON);
 }
 
 void log_to(enum log_place place)
@@ -42,7 +60,8 @@ void log_message(int priority, const char *format, ...)
 	text_clean(line);
 	place = log_place;
 	if (place == LOG_TO_STDERR || (place == LOG_TO_CALLER && (priority <= LOG_WARNING || debug_on)))
-		(void)fprintf(stderr, "%s: %s\n", program_name, line);
+		(void)(to_journal ? fprintf(stderr, "<%d>%s\n", priority, line)
+				  : fprintf(stderr, "%s: %s\n", program_name, line));
 	else
 		syslog(priority, "%s", line);
 	errno = saved;

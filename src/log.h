@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The log: one line a message, to stderr while the program has a terminal or a supervisor there,
- * to syslog once it is in the background. Thread-safe. Repeating events are logged on change only,
+ * The log: one line a message, to stderr while the program has a terminal or a supervisor there (of systemd's, with the
+ * priority in front), to syslog once it is in the background. Thread-safe. Repeating events are logged on change only,
  * which is the caller's task; what a peer can cause as often as it likes has a limit per place in the source.
  */
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "util.h"
 
-/* Names the program in every line; call first. */
+/* Names the program in every line, but where stderr is the journal's; call first, and once more where the name changes. */
 void log_open(const char *program);
 
 enum log_place {

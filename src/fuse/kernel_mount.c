@@ -89,7 +89,8 @@ int kernel_mount_new_session(
 	/* suid and dev are root's to give. */
 	if (geteuid() != 0)
 		flags |= MS_NOSUID | MS_NODEV;
-	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s%s%s,fsname=", fs->rsize,
+	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s%s%s%s,fsname=", fs->rsize,
+		fs->options->debug ? ",debug" : "", /* libfuse logs each request and each reply, by number */
 		fs->allow_other ? ",allow_other" : "", flags & MS_RDONLY ? ",ro" : "",
 		flags & MS_NOSUID ? "" : ",suid", flags & MS_NODEV ? "" : ",dev",
 		flags & MS_NOEXEC ? ",noexec" : "", flags & MS_NOATIME ? ",noatime" : "",

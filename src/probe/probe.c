@@ -103,6 +103,7 @@ static void begin_generation(struct probe *p)
 		p->session = broker_client_ref(p->broker);
 		p->generation = p->last_generation;
 	}
+	log_debug("session %" PRIu64 " begins", p->last_generation);
 	p->options.session(p->options.arg, p->last_generation, true);
 }
 
@@ -118,6 +119,7 @@ static void end_generation(struct probe *p)
 	if (!session)
 		return;
 	(void)broker_client_unref(session);
+	log_debug("session %" PRIu64 " ends", p->last_generation);
 	p->options.session(p->options.arg, p->last_generation, false);
 }
 
@@ -133,6 +135,7 @@ static void on_event(void *arg, uint32_t type, const void *body)
 		LOCKED(&p->lock);
 		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s",
 			(int)sizeof(m->peer) - 1, m->peer);
+		log_debug("probe: matched, seen at %s", p->status.peer);
 		break;
 	}
 	case BROKER_REVOKE:
@@ -322,6 +325,7 @@ static int announce(struct probe *p, struct attempt *a, int registry, struct ann
 		return give_up(a, (enum reason)answer->reason, "the sidecar refused the announcement: %s",
 			reason_text(answer->reason));
 	p->recheck_every_ms = MAX(answer->recheck_s, 1) * 1000U / RECHECKS;
+	log_debug("probe: announced in slot %u", answer->slot);
 	return check_slot(a, registry, n);
 }
 
@@ -337,6 +341,7 @@ static int begin_question(struct probe *p, const struct announcement *n, unsigne
 	q.port = p->options.port != 0 ? p->options.port : told != 0 && told <= UINT16_MAX ? told : LOCAL_RPC_PORT;
 	*ret_port = q.port;
 	announced_nonce(n, q.uuid);
+	log_debug("probe: asks the server's host at port %u", q.port);
 	p->matched = false;
 	local_rpc_end(&p->rpc);
 	local_rpc_begin(&p->rpc, &q);
@@ -453,6 +458,7 @@ static int prove(struct probe *p, struct attempt *a, const struct announcement *
 	if (r < 0)
 		return unanswered(p, a, "the proof", r);
 	p->trusted = x.body.status.error == 0;
+	log_debug("probe: the sidecar %s that this process owns the machine", p->trusted ? "believes" : "does not believe");
 	return 0;
 }
 
@@ -515,6 +521,7 @@ static int attempt_once(struct probe *p, struct attempt *a, bool *ret_again)
 
 	p->ended = false;
 	*ret_again = false;
+	log_debug("probe: looks at the registry %s", p->registry);
 	registry = registry_open(p->registry, &a->fault);
 	if (registry < 0)
 		return registry;
@@ -525,7 +532,11 @@ static int attempt_once(struct probe *p, struct attempt *a, bool *ret_again)
 		r = ask_and_match(p, a, &n, ret_again);
 	if (r == 0)
 		r = prove(p, a, &n, &socket);
-	return r < 0 ? r : hello(p, a, ret_again);
+	if (r == 0)
+		r = hello(p, a, ret_again);
+	if (r < 0)
+		log_debug("probe: %s", a->fault.text);
+	return r;
 }
 
 static void drop_broker(struct probe *p)
