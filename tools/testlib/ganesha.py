@@ -11,7 +11,7 @@ TEMPLATE = """\
 NFS_CORE_PARAM {{
   NFS_Port = {port}; MNT_Port = {mount_port}; NLM_Port = 0; Rquota_Port = 20049;
   Protocols = 3, 4; Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
-  Plugins_Dir = "{plugins}"; mount_path_pseudo = false;
+  Plugins_Dir = "{plugins}"; mount_path_pseudo = false; {flusher}
 }}
 NFSv4 {{
   Grace_Period = 5; Lease_Lifetime = 5; Graceless = true; RecoveryRoot = "{state}";
@@ -59,18 +59,25 @@ def parse_export(words, _filesystem):
     return settings
 
 
-def configuration(settings, path, plugins, state):
-    return TEMPLATE.format(port=NFS_PORT, mount_port=MOUNT_PORT, path=path, plugins=plugins, state=state, **settings)
+def io_flusher(packages):
+    """What a Ganesha newer than 4.3 wants to be told where it has no CAP_SYS_RESOURCE; an older one does not know it."""
+    word = "Allow_Set_Io_Flusher_Fail"
+    knows = any(word.lower().encode() in library.read_bytes().lower() for library in packages.glob("usr/lib/*/**/libganesha_nfsd.so*"))
+    return f"{word} = true;" if knows else ""
+
+
+def configuration(settings, path, packages, state):
+    plugins = next(packages.glob("usr/lib/*/ganesha/libfsalvfs.so")).parent
+    return TEMPLATE.format(flusher=io_flusher(packages), port=NFS_PORT, mount_port=MOUNT_PORT, path=path, plugins=plugins, state=state, **settings)
 
 
 class Ganesha(Unpacked):
     name = "server"
 
     def write_config(self, path, settings):
-        plugins = next(self.packages.glob("usr/lib/*/ganesha/libfsalvfs.so")).parent
         state = DIR / "ganesha"
         state.mkdir(exist_ok=True)
-        CONFIG.write_text(configuration(settings, path, plugins, state))
+        CONFIG.write_text(configuration(settings, path, self.packages, state))
 
     def export(self, blocks):
         """Makes these EXPORT blocks all that is exported. It reads them at its start."""
