@@ -16,7 +16,9 @@
 #else
 #define SEND(proc, ...) (rpc_nfs3_##proc##_async(__VA_ARGS__) == 0 ? 0 : -ENOMEM)
 #endif
-#ifdef LIBNFS_ACL_TASKS
+#ifdef LIBNFS_ACL3_TASKS
+#define SEND_ACL(proc, ...) (rpc_nfsacl3_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)
+#elif defined LIBNFS_ACL_TASKS
 #define SEND_ACL(proc, ...) (rpc_nfsacl_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)
 #else
 #define SEND_ACL(proc, ...) (rpc_nfsacl_##proc##_async(__VA_ARGS__) == 0 ? 0 : -ENOMEM)
