@@ -150,6 +150,7 @@ static const struct option_entry table[] = {
 	FLAG("resvport", noresvport, 0, "connect from ports below 1024 where that is allowed (default)"),
 	FLAG("noacl", noacl, 1, "do not ask the server for ACLs"),
 	FLAG("acl", noacl, 0, "the opposite (default)"),
+	FLAG("underlay", underlay, 1, "let overlayfs lie on this mount; then files of a server on overlayfs are not passed through"),
 	FLAG("debug", debug, 1, "log what happens"),
 	{.name = "vers", .kind = KIND_NUMBER, .offset = NOWHERE, .min = 3, .max = 3, .form = "3",
 		.help = "the NFS version"},

@@ -91,6 +91,7 @@ struct mount_options {
 	bool nocto; /* opening a file asks for no fresh attributes */
 	bool noresvport;
 	bool noacl; /* leave NFSACL alone */
+	bool underlay; /* overlayfs may lie on the mount, instead of below the server's files */
 	bool debug;
 	unsigned port, mountport; /* 0: ask the port mapper */
 	unsigned proto, mountproto; /* enum protocol */

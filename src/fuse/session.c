@@ -29,7 +29,6 @@
 #define RETRY_BG_MIN 10000
 #define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
 #define MAX_BACKGROUND 128 /* requests of which nobody waits for each: by aio, read-ahead, RELEASE. The kernel's are 12 */
-#define FUSE_STACK_DEPTH 1 /* backing files may lie on overlayfs, a container's root for one */
 
 struct session {
 	struct fs fs;
@@ -330,7 +329,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	fuse_unset_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 	fs->forgets_names = conn->proto_minor >= FUSE_MINOR_INC_EPOCH;
 	if (fs->probe && fs->options->local != LOCAL_URING && fuse_set_feature_flag(conn, FUSE_CAP_PASSTHROUGH)) {
-		conn->max_backing_stack_depth = FUSE_STACK_DEPTH;
+		/* Backing files may lie on overlayfs, as a container's root does, or the kernel lets overlayfs lie on us. */
+		conn->max_backing_stack_depth = fs->options->underlay ? 0 : 1;
 		fs->passthrough = true;
 	}
 	want_rings(fs, conn);
