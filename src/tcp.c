@@ -42,7 +42,7 @@ static void bind_reserved(int fd, sa_family_t family)
 {
 	unsigned start = 0;
 
-	(void)getrandom(&start, sizeof(start), GRND_NONBLOCK);
+	(void)!getrandom(&start, sizeof(start), GRND_NONBLOCK);
 	for (unsigned i = 0; i <= RESERVED_LAST - RESERVED_FIRST; i++) {
 		unsigned port = RESERVED_FIRST + (start + i) % (RESERVED_LAST - RESERVED_FIRST + 1);
 

@@ -52,7 +52,7 @@ int cache_new(size_t max, struct cache **ret)
 
 	if (!c)
 		return -ENOMEM;
-	(void)getrandom(&c->seed, sizeof(c->seed), 0);
+	(void)!getrandom(&c->seed, sizeof(c->seed), 0);
 	for (; c->nparts < nparts && r == 0; c->nparts++)
 		r = init_part(&c->parts[c->nparts], max / nparts);
 	if (r < 0)

@@ -52,7 +52,7 @@ int inode_table_new(struct inode_table **ret)
 		return -ENOMEM;
 	}
 	list_init(&t->all);
-	(void)getrandom(&t->seed, sizeof(t->seed), 0);
+	(void)!getrandom(&t->seed, sizeof(t->seed), 0);
 	(void)pthread_mutex_init(&t->lock, NULL);
 	*ret = t;
 	return 0;

@@ -48,7 +48,7 @@ int locks_new(struct locks **ret)
 	for (size_t n = 0; n < BUCKETS; n++)
 		list_init(&l->buckets[n]);
 	list_init(&l->waits);
-	(void)getrandom(&l->seed, sizeof(l->seed), 0);
+	(void)!getrandom(&l->seed, sizeof(l->seed), 0);
 	*ret = l;
 	return 0;
 }

@@ -260,6 +260,6 @@ void connection_back_off(struct connection *c, uint64_t now)
 		c->backoff_ms = 0;
 	c->up_since = 0;
 	c->backoff_ms = MIN(MAX(c->backoff_ms * 2, (unsigned)BACKOFF_MIN_MS), most);
-	(void)getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
+	(void)!getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
 	c->retry_at = now + c->backoff_ms + jitter % (c->backoff_ms / 2 + 1);
 }

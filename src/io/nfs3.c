@@ -583,7 +583,7 @@ int nfs3_new(const struct nfs3_options *options, struct transport **ret)
 	list_init(&c->waiting);
 	list_init(&c->delayed);
 	(void)pthread_mutex_init(&c->lock, NULL);
-	(void)getrandom(&c->xid, sizeof(c->xid), 0);
+	(void)!getrandom(&c->xid, sizeof(c->xid), 0);
 	take_options(c, options);
 	r = addresses_init(&c->addresses, options->host, options->address,
 		options->port ? options->port : NFS3_PORT, options->family);

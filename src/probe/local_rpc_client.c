@@ -41,7 +41,7 @@ void local_rpc_begin(struct local_rpc *l, const struct local_rpc_question *q)
 
 	*l = (struct local_rpc){
 		.fd = -1, .events = POLLOUT, .until = now_ms() + q->timeout_ms, .answer = REASON_PROBING};
-	(void)getrandom(&call.xid, sizeof(call.xid), GRND_NONBLOCK);
+	(void)!getrandom(&call.xid, sizeof(call.xid), GRND_NONBLOCK);
 	l->xid = call.xid;
 	size = oncrpc_encode_call(&call, l->record, sizeof(l->record));
 	if (size < 0) {

@@ -608,7 +608,7 @@ static void wait_before_next(struct probe *p, enum reason reason)
 	uint32_t jitter = 0;
 	uint64_t until;
 
-	(void)getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
+	(void)!getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
 	if (reason == REASON_NO_REGISTRY || reason == REASON_NO_BROKER)
 		p->backoff_ms = MIN(p->backoff_ms, BACKOFF_CHEAP_MS);
 	until = now_ms() + p->backoff_ms + jitter % (p->backoff_ms / 4 + 1);
