@@ -61,11 +61,25 @@ static int open_cached(int dir, const char *name, uint64_t flags, uint64_t resol
 	return fd == -EAGAIN ? -ENOENT : fd;
 }
 
-static bool lies_on_tmpfs(int dir)
+static bool lies_on(int dir, unsigned long type)
 {
 	struct statfs fs;
 
-	return fstatfs(dir, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+	return fstatfs(dir, &fs) == 0 && (unsigned long)fs.f_type == type;
+}
+
+/*
+ * The registry in the directory where it is looked for. Elsewhere than on tmpfs what is not in the cache may be there all
+ * the same, and is told of as the wrong thing that it is; somebody's FUSE file system is not asked. A mount point is in
+ * the cache.
+ */
+static int open_there(int dir, const char *name)
+{
+	int fd = open_cached(dir, name, O_DIRECTORY, 0);
+
+	if (fd != -ENOENT || lies_on(dir, TMPFS_MAGIC) || lies_on(dir, FUSE_SUPER_MAGIC))
+		return fd;
+	return open_path(dir, name, O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
 }
 
 /* A directory on the way to the registry, which may be a link to one; on tmpfs it is there by the cache, or not. */
@@ -73,7 +87,7 @@ static int open_next(int dir, const char *name)
 {
 	int there = open_cached(dir, name, 0, 0);
 
-	if (there == -ENOENT && lies_on_tmpfs(dir))
+	if (there == -ENOENT && lies_on(dir, TMPFS_MAGIC))
 		return -ENOENT;
 	(void)close_fd(there);
 	return open_path(dir, name, O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
@@ -110,7 +124,7 @@ static int open_last(const char *path)
 		return -EINVAL;
 	*name++ = '\0';
 	dir = copy[0] != '\0' ? open_directories(copy) : open_path(AT_FDCWD, "/", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
-	return dir < 0 ? dir : open_cached(dir, name, O_DIRECTORY, 0);
+	return dir < 0 ? dir : open_there(dir, name);
 }
 
 int boot_id_read(uint8_t ret[16])
