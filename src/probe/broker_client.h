@@ -30,8 +30,9 @@ struct broker_client;
 typedef void (*broker_event_fn)(void *arg, uint32_t type, const void *body);
 
 /*
- * Connects, never blocking; -ECONNREFUSED or -ENOENT when nobody listens, -EAGAIN when the backlog
- * is full. Whether the socket is a sidecar's is the caller's to find out before (probe/registry.h).
+ * Connects; -ECONNREFUSED or -ENOENT when nobody listens. While others fill the queue of the listening socket it waits,
+ * for 3 s at most, and then says -EAGAIN. Whether the socket is a sidecar's is the caller's to find out before
+ * (probe/registry.h).
  */
 int broker_client_connect(
 	const struct sockaddr_un *address, broker_event_fn event, void *arg, struct broker_client **ret);

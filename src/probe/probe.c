@@ -132,10 +132,10 @@ static void on_event(void *arg, uint32_t type, const void *body)
 		const struct broker_matched *m = body;
 
 		p->matched = true;
+		log_debug("probe: matched, seen at %.*s", (int)sizeof(m->peer) - 1, m->peer);
 		LOCKED(&p->lock);
 		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s",
 			(int)sizeof(m->peer) - 1, m->peer);
-		log_debug("probe: matched, seen at %s", p->status.peer);
 		break;
 	}
 	case BROKER_REVOKE:

@@ -174,7 +174,9 @@ static int check_mark(int fd, const char *what, enum reason otherwise, struct re
 	if (r == -ENODATA)
 		return fail(fault, -EPERM, otherwise,
 			"%s: no sidecar has marked it: its attribute " REGISTRY_MARK " is missing", what);
-	if (r < 0 || n != sizeof(mark) || memcmp(&mark, &there, sizeof(mark)) != 0)
+	if (r < 0)
+		return fail(fault, r, otherwise, "%s: its attribute " REGISTRY_MARK " cannot be read: %s", what, strerror(-r));
+	if (n != sizeof(mark) || memcmp(&mark, &there, sizeof(mark)) != 0)
 		return fail(fault, -EPERM, otherwise,
 			"%s: its attribute " REGISTRY_MARK " does not name it: it was copied from elsewhere", what);
 	return 0;
@@ -198,7 +200,8 @@ int registry_open_place(const char *path, struct registry_fault *fault)
 
 	if (fd < 0)
 		return fail(fault, fd, fd == -ENOENT ? REASON_NO_REGISTRY : REASON_BAD_REGISTRY,
-			"%s: %s (a directory was expected)", path, strerror(-fd));
+			"%s: %s%s", path, strerror(-fd),
+			fd == -ENOTDIR || fd == -ELOOP ? " (a directory was expected)" : "");
 	r = mountinfo_of_fd(fd, is_tmpfs, type);
 	if (r == -ENOENT)
 		return fail(fault, r, REASON_NO_PROC, "%s", reason_text(REASON_NO_PROC));

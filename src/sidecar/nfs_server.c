@@ -133,6 +133,7 @@ struct client_search {
 	const struct nfs_listener *listeners;
 	unsigned nlisteners;
 	uint16_t port;
+	const struct ip_address *wanted; /* the search ends with it; NULL: all are found */
 	struct nfs_clients found;
 	size_t room;
 };
@@ -149,11 +150,14 @@ static int add_client(
 	const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
 {
 	struct client_search *s = arg;
-	struct ip_address own;
+	struct ip_address own, peer;
 
 	diag_address(msg->idiag_family, msg->id.idiag_src, &own);
+	diag_address(msg->idiag_family, msg->id.idiag_dst, &peer);
 	if (ntohs(msg->id.idiag_sport) != s->port || !nfs_listeners_cover(s->listeners, s->nlisteners, &own))
 		return 0;
+	if (s->wanted != NULL)
+		return ip_address_equal(&peer, s->wanted) ? 1 : 0;
 	if (s->found.count == s->room) {
 		size_t room = MAX(2 * s->room, 64U);
 		struct ip_address *list = reallocarray(s->found.list, room, sizeof(*list));
@@ -163,8 +167,19 @@ static int add_client(
 		s->found.list = list;
 		s->room = room;
 	}
-	diag_address(msg->idiag_family, msg->id.idiag_dst, &s->found.list[s->found.count++]);
+	s->found.list[s->found.count++] = peer;
 	return 0;
+}
+
+/* 1 when it ended with the client that is wanted, 0, or an errno. */
+static int search(struct client_search *s)
+{
+	int r = dump(AF_INET, TCP_ESTABLISHED, s->port, add_client, s);
+
+	/* A dual-stack server's IPv4 connections are sockets of IPv6. */
+	if (r == 0)
+		r = dump(AF_INET6, TCP_ESTABLISHED, s->port, add_client, s);
+	return r == -ENOENT ? 0 : r; /* no IPv6 here */
 }
 
 static int compare(const void *a, const void *b)
@@ -188,13 +203,8 @@ static void sort_once_each(struct nfs_clients *c)
 int nfs_clients_look(struct nfs_clients *c, uint16_t port, const struct nfs_listener *list, unsigned n)
 {
 	struct client_search s = {.listeners = list, .nlisteners = n, .port = port};
-	int r = dump(AF_INET, TCP_ESTABLISHED, port, add_client, &s);
+	int r = search(&s);
 
-	/* A dual-stack server's IPv4 connections are sockets of IPv6. */
-	if (r >= 0)
-		r = dump(AF_INET6, TCP_ESTABLISHED, port, add_client, &s);
-	if (r == -ENOENT) /* no IPv6 here */
-		r = 0;
 	if (r < 0) {
 		nfs_clients_done(&s.found);
 		return r;
@@ -219,12 +229,8 @@ void nfs_clients_done(struct nfs_clients *c)
 int nfs_server_has_client(uint16_t port, const struct ip_address *peer)
 {
 	struct nfs_listener list[NFS_SERVER_MAX_LISTENERS];
-	struct nfs_clients clients = {.list = NULL};
 	int n = nfs_server_listeners(port, list);
-	int r = n < 0 ? n : nfs_clients_look(&clients, port, list, (unsigned)n);
+	struct client_search s = {.listeners = list, .nlisteners = (unsigned)MAX(n, 0), .port = port, .wanted = peer};
 
-	if (r >= 0)
-		r = nfs_clients_have(&clients, peer);
-	nfs_clients_done(&clients);
-	return r;
+	return n < 0 ? n : search(&s);
 }

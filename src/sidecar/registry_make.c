@@ -336,8 +336,8 @@ static int take_over(int listener, int file, const struct result *result, struct
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
 	if (getsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) < 0)
-		log_info("before Linux 6.16 strangers can send descriptors along: one that hangs whoever closes it hangs its own "
-			"session");
+		log_info("this kernel, older than Linux 6.16, lets clients send descriptors before their match: one that blocks "
+			"whoever closes it blocks that client's session");
 	*ret = (struct registry_made){.listener = listener, .socket = result->socket, .file = map};
 	return 0;
 }

@@ -62,13 +62,15 @@ def parse_export(words, _filesystem):
 def io_flusher(packages):
     """What a Ganesha newer than 4.3 wants to be told where it has no CAP_SYS_RESOURCE; an older one does not know it."""
     word = "Allow_Set_Io_Flusher_Fail"
-    knows = any(word.lower().encode() in library.read_bytes().lower() for library in packages.glob("usr/lib/*/**/libganesha_nfsd.so*"))
+    libraries = packages.glob("usr/lib/**/libganesha_nfsd.so*")
+    knows = any(word.lower().encode() in library.read_bytes().lower() for library in libraries)
     return f"{word} = true;" if knows else ""
 
 
 def configuration(settings, path, packages, state):
     plugins = next(packages.glob("usr/lib/*/ganesha/libfsalvfs.so")).parent
-    return TEMPLATE.format(flusher=io_flusher(packages), port=NFS_PORT, mount_port=MOUNT_PORT, path=path, plugins=plugins, state=state, **settings)
+    return TEMPLATE.format(port=NFS_PORT, mount_port=MOUNT_PORT, path=path, plugins=plugins, state=state,
+                           flusher=io_flusher(packages), **settings)
 
 
 class Ganesha(Unpacked):
