@@ -120,8 +120,10 @@ unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr 
 	unsigned seconds;
 
 	LOCKED(&i->lock);
-	if (!attr_memory_is_version(&i->attrs, attr))
+	if (!attr_memory_is_version(&i->attrs, attr)) {
+		i->known.mixed |= i->known.trusts_ms > now_ms();
 		end_epoch(i);
+	}
 	if (!same_rights(i, attr))
 		i->known.openers++;
 	seconds = take_attributes(fs, i, attr, asked);
@@ -407,11 +409,31 @@ bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings)
 	return i->known.trusts_ms > now_ms();
 }
 
+/* With the lock. */
+static void believes_nothing(struct inode *i)
+{
+	i->known.trusts_ms = 0;
+	i->known.mixed = false;
+}
+
 void known_attributes_taken_back(struct inode *i, uint64_t tellings)
 {
 	LOCKED(&i->lock);
 	if (i->known.tellings == tellings)
-		i->known.trusts_ms = 0;
+		believes_nothing(i);
+}
+
+void known_attributes_written(struct inode *i)
+{
+	LOCKED(&i->lock);
+	believes_nothing(i);
+}
+
+bool known_kernel_may_differ(struct inode *i, const struct nfs_attr *attr, uint64_t *ret_tellings)
+{
+	LOCKED(&i->lock);
+	*ret_tellings = i->known.tellings;
+	return i->known.mixed || !attr_memory_is_version(&i->attrs, attr);
 }
 
 void known_retired(struct inode *i)

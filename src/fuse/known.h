@@ -56,6 +56,7 @@ struct known {
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
 	uint64_t tellings;    /* how often it was told attributes to believe */
 	uint64_t trusts_ms;   /* until then it does, or may; 0 when they were taken back since */
+	bool mixed;           /* it may believe others than the ones it was told last */
 };
 
 /*
@@ -160,6 +161,19 @@ bool known_may_open(
  */
 bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings);
 void known_attributes_taken_back(struct inode *i, uint64_t tellings);
+
+/*
+ * True if the kernel may show other attributes than these, which are the file's of now, without asking. It may though
+ * it was told these last: of two answers that cross it keeps the first (fs/fuse/inode.c fuse_change_attributes_i). So
+ * attributes that differ from what it believes leave that open until what it believes is taken back.
+ */
+bool known_kernel_may_differ(struct inode *i, const struct nfs_attr *attr, uint64_t *ret_tellings);
+
+/*
+ * write(2) is about to be answered: the kernel then believes no size and times that it asked for before (fs/fuse/file.c
+ * fuse_write_update_attr).
+ */
+void known_attributes_written(struct inode *i);
 
 /* The file has another inode by now, by which it may be changed: nothing is believed of this one any more. */
 void known_retired(struct inode *i);

@@ -270,6 +270,12 @@ static bool believes(const struct open_request *o)
 	return o->r.fs->options->nocto && known_believed(o->r.fs, o->r.inode) && o->r.call.attr.nlink > 0;
 }
 
+static void take_back_attributes(struct fs *fs, struct inode *i, uint64_t tellings)
+{
+	if (fs_invalidate_attributes(fs, i) == 0)
+		known_attributes_taken_back(i, tellings);
+}
+
 /*
  * Close-to-open: when the file is not any more what the kernel was told, that asks for size and times
  * before it shows them next. The attributes of now are in the call.
@@ -277,19 +283,13 @@ static bool believes(const struct open_request *o)
 static void know_version(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
-	bool changed;
+	uint64_t tellings;
 
 	o->has_version = true;
-	if (believes(o))
+	if (believes(o) || !known_kernel_may_differ(i, &o->r.call.attr, &tellings))
 		return;
-	{
-		LOCKED(&i->lock);
-		changed = !attr_memory_is_version(&i->attrs, &o->r.call.attr);
-	}
-	if (changed) {
-		known_doubt(i);
-		fs_invalidate_attributes(o->r.fs, i);
-	}
+	known_doubt(i);
+	take_back_attributes(o->r.fs, i, tellings);
 }
 
 /*
@@ -607,8 +607,8 @@ static void forget_version(const struct open_request *o)
 {
 	uint64_t tellings;
 
-	if (known_attributes_expire(o->r.inode, &tellings) && fs_invalidate_attributes(o->r.fs, o->r.inode) == 0)
-		known_attributes_taken_back(o->r.inode, tellings);
+	if (known_attributes_expire(o->r.inode, &tellings))
+		take_back_attributes(o->r.fs, o->r.inode, tellings);
 }
 
 /*

@@ -35,7 +35,8 @@ struct write_request {
 	bool unstable; /* some of it */
 	bool mixed;    /* parts were answered with different verifiers */
 	bool appends;
-	bool to_disk; /* before it is answered */
+	bool of_mapping; /* a page that the kernel writes back */
+	bool to_disk;    /* before it is answered */
 };
 
 static struct write_request *from_write(struct nfs_call *call)
@@ -52,8 +53,11 @@ static void end_write(struct write_request *q, int error)
 
 	if (q->r.req && error < 0)
 		(void)fuse_reply_err(q->r.req, -error);
-	else if (q->r.req)
+	else if (q->r.req) {
+		if (!q->of_mapping)
+			known_attributes_written(q->r.inode);
 		(void)fuse_reply_write(q->r.req, q->size);
+	}
 	request_end(&q->r);
 	if (i) {
 		append_next(i);
@@ -387,7 +391,7 @@ static bool may_be_behind(struct write_request *q, const struct fuse_file_info *
 {
 	const struct file *f = file_of(fi);
 
-	return f->path == OPEN_PATH_CACHED && !fi->writepage && !q->to_disk && q->r.fs->options->write != WRITE_WAIT &&
+	return f->path == OPEN_PATH_CACHED && !q->of_mapping && !q->to_disk && q->r.fs->options->write != WRITE_WAIT &&
 	       f->heard.by_close == write_log_errors(&q->r.inode->writes);
 }
 
@@ -413,8 +417,9 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	q->offset = (uint64_t)offset;
 	q->size = size;
 	q->r.unannounced = true;
+	q->of_mapping = fi->writepage;
 	/* A page of a mapping has its place in the file, whatever the open's flags. */
-	q->appends = (fi->flags & O_APPEND) && file_of(fi)->path != OPEN_PATH_CACHED && !fi->writepage;
+	q->appends = (fi->flags & O_APPEND) && file_of(fi)->path != OPEN_PATH_CACHED && !q->of_mapping;
 	/* The kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
 	q->to_disk = (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(fs);
 	q->writer.session = file_of(fi)->here ? file_of(fi)->session : 0;

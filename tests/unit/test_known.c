@@ -491,6 +491,36 @@ static void a_name_of_any_length_is_itself(void **state)
 	assert_int_equal(look_up(longer, &alice), -EAGAIN);
 }
 
+static bool kernel_may_differ(long version, uint64_t *ret_tellings)
+{
+	struct nfs_attr attr = attributes(S_IFREG, 2, version);
+
+	return known_kernel_may_differ(file, &attr, ret_tellings);
+}
+
+static void of_answers_that_cross_the_kernel_may_believe_either(void **state)
+{
+	uint64_t before, tellings;
+
+	assert_true(kernel_may_differ(1, &before));
+	(void)see(file, 1);
+	assert_false(kernel_may_differ(1, &tellings));
+	assert_true(kernel_may_differ(2, &tellings));
+	(void)see(file, 2);
+	assert_true(kernel_may_differ(2, &tellings));
+	/* Told meanwhile: who tells the kernel to forget does not know in which order that comes. */
+	known_attributes_taken_back(file, before);
+	assert_true(kernel_may_differ(2, &tellings));
+	known_attributes_taken_back(file, tellings);
+	assert_false(kernel_may_differ(2, &tellings));
+	/* The kernel believes nothing now that these could differ from. */
+	(void)see(file, 3);
+	assert_false(kernel_may_differ(3, &tellings));
+	known_attributes_written(file);
+	(void)see(file, 4);
+	assert_false(kernel_may_differ(4, &tellings));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -519,6 +549,7 @@ int main(void)
 		TEST(the_kernel_asks_where_it_cannot_forget),
 		TEST(a_file_that_the_kernel_forgot_is_asked_for),
 		TEST(a_name_of_any_length_is_itself),
+		TEST(of_answers_that_cross_the_kernel_may_believe_either),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
