@@ -2,12 +2,16 @@
 #include "cmocka_setup.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 
 #include "localiofs/broker_protocol.h"
@@ -202,6 +206,179 @@ static void a_file_of_another_boot_or_version_is_refused(void **state)
 	(void)close_fd(made.listener);
 }
 
+/* ---- names that change meanwhile ---- */
+
+#define LOOKS 3000
+#define STARTS 60
+
+/* What another thread does with the names until it is told to end. */
+struct swapper {
+	pthread_t thread;
+	void (*swap)(void);
+	atomic_bool ends;
+	atomic_uint done;
+	uid_t uid;
+};
+
+static void *swap_names(void *arg)
+{
+	struct swapper *s = arg;
+
+	/* Of this thread alone. */
+	if (syscall(SYS_setresuid, s->uid, s->uid, s->uid) < 0)
+		return s;
+	while (!s->ends) {
+		s->swap();
+		s->done++;
+	}
+	return NULL;
+}
+
+static void start_swapping(struct swapper *s)
+{
+	assert_int_equal(pthread_create(&s->thread, NULL, swap_names, s), 0);
+	while (s->done == 0)
+		(void)sched_yield();
+}
+
+static void end_swapping(struct swapper *s)
+{
+	void *failed;
+
+	s->ends = true;
+	assert_int_equal(pthread_join(s->thread, &failed), 0);
+	assert_null(failed);
+}
+
+static char place[96], true_one[128], false_one[128], link_name[128];
+
+/* A directory that USER + 1 owns, with what he is to exchange in it. */
+static void make_place(void)
+{
+	(void)snprintf(place, sizeof(place), "%s/place", path);
+	(void)snprintf(true_one, sizeof(true_one), "%s/localiofs", place);
+	(void)snprintf(false_one, sizeof(false_one), "%s/other", place);
+	(void)snprintf(link_name, sizeof(link_name), "%s/link", place);
+	assert_int_equal(mkdir(path, 0755), 0);
+	assert_int_equal(mkdir(place, 0777), 0);
+	assert_int_equal(chmod(place, 0777), 0);
+}
+
+static void exchange(void)
+{
+	(void)renameat2(AT_FDCWD, true_one, AT_FDCWD, false_one, RENAME_EXCHANGE);
+}
+
+/* Another's directory, as like a registry as he can make it. */
+static void make_false_one(void)
+{
+	char name[160];
+	int fd;
+
+	assert_int_equal(mkdir(false_one, REGISTRY_DIR_MODE), 0);
+	(void)snprintf(name, sizeof(name), "%s/" REGISTRY_FILE_NAME, false_one);
+	fd = open(name, O_CREAT | O_RDWR, 0644);
+	assert_int_equal(ftruncate(fd, sizeof(struct registry_file)), 0);
+	(void)close_fd(fd);
+	(void)snprintf(name, sizeof(name), "%s/" BROKER_SOCKET_NAME, false_one);
+	assert_int_equal(mknod(name, S_IFSOCK | 0666, 0), 0);
+}
+
+/* Who takes the directory takes its own socket, or none; the socket of another is never taken. */
+static void a_look_while_names_are_exchanged_finds_the_registry_or_none(void **state)
+{
+	struct swapper swapper = {.swap = exchange, .uid = USER + 1};
+	struct registry_made made;
+	unsigned found = 0, refused = 0;
+
+	if (!is_root())
+		skip();
+	make_place();
+	assert_int_equal(registry_make(true_one, USER, USER, &made, &fault), 0);
+	make_false_one();
+	/* The places where the directories lie belong to whoever exchanges them. */
+	start_swapping(&swapper);
+	for (unsigned n = 0; n < LOOKS || found == 0 || refused == 0; n++) {
+		_cleanup_close_ int dir = registry_open(true_one, &fault), socket_fd = -1;
+		struct registry_mark mark;
+
+		refused += dir < 0;
+		if (dir < 0)
+			continue;
+		found++;
+		socket_fd = registry_open_socket(dir, &mark, &fault);
+		assert_true(socket_fd >= 0);
+		assert_memory_equal(&mark, &made.socket, sizeof(mark));
+	}
+	end_swapping(&swapper);
+	(void)close_fd(made.listener);
+}
+
+/* All that somebody can put where a sidecar is about to make its directory, in turn. */
+static void put_something(void)
+{
+	static __thread unsigned turn;
+
+	switch (turn++ % 6) {
+	case 0:
+		(void)mkdir(true_one, REGISTRY_DIR_MODE);
+		break;
+	case 1:
+		(void)symlink(false_one, true_one);
+		break;
+	case 2:
+		(void)mknod(true_one, S_IFSOCK | 0666, 0);
+		break;
+	case 3: /* the sidecar's own, moved away, and back */
+		(void)rename(true_one, link_name);
+		break;
+	case 4:
+		(void)rename(link_name, true_one);
+		break;
+	default:
+		exchange();
+		break;
+	}
+	(void)rmdir(true_one);
+	if (turn % 2 == 0)
+		(void)unlink(true_one);
+}
+
+static void what_is_put_there_while_a_sidecar_starts_is_not_its_own(void **state)
+{
+	struct swapper swapper = {.swap = put_something, .uid = USER + 1};
+	unsigned made_one = 0;
+	struct stat st;
+
+	if (!is_root())
+		skip();
+	make_place();
+	assert_int_equal(mkdir(false_one, REGISTRY_DIR_MODE), 0);
+	assert_int_equal(chown(false_one, USER + 1, USER + 1), 0);
+	start_swapping(&swapper);
+	for (unsigned n = 0; n < STARTS || made_one == 0; n++) {
+		struct registry_made made;
+		int r = registry_make(true_one, USER, USER, &made, &fault);
+
+		if (r < 0) {
+			assert_true(fault.text[0] != '\0');
+			continue;
+		}
+		made_one++;
+		assert_int_equal(made.file->header.version, REGISTRY_VERSION);
+		(void)close_fd(made.listener);
+		(void)munmap(made.file, sizeof(*made.file));
+	}
+	end_swapping(&swapper);
+	/* Nothing was made of what belongs to another. */
+	for (unsigned n = 0; n < 3; n++) {
+		const char *const names[] = {true_one, false_one, link_name};
+
+		if (lstat(names[n], &st) == 0 && st.st_uid == USER + 1)
+			assert_true(getxattr(names[n], REGISTRY_MARK, NULL, 0) < 0);
+	}
+}
+
 /* ---- nonces ---- */
 
 static struct registry_slot slots[REGISTRY_SLOTS];
@@ -349,6 +526,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_that_others_may_write_is_refused, make, clean),
 		cmocka_unit_test_setup_teardown(a_mark_is_worth_something_on_its_own_inode_only, make, clean),
 		cmocka_unit_test_setup_teardown(a_file_of_another_boot_or_version_is_refused, make, clean),
+		cmocka_unit_test_setup_teardown(a_look_while_names_are_exchanged_finds_the_registry_or_none, make, clean),
+		cmocka_unit_test_setup_teardown(what_is_put_there_while_a_sidecar_starts_is_not_its_own, make, clean),
 		cmocka_unit_test(a_nonce_serves_once),
 		cmocka_unit_test(a_nonce_ends_with_its_owner_and_with_the_next_one),
 		cmocka_unit_test(a_nonce_grows_old),
