@@ -360,12 +360,25 @@ static void attributes_and_entries_arrive_as_they_were_sent(void **state)
 	assert_int_equal(lie(*state, NFS_GETACL, out_size, look_at_acls), 0);
 }
 
+/*
+ * libnfs 6 and later puts what READ brings into the caller's buffer as it comes, and waits for all that the answer
+ * announces: a server that sends less has not answered yet, and there is no error before the connection ends. What these
+ * tests say of READ needs a libnfs that takes the answer apart once it is whole.
+ */
+#ifdef LIBNFS_TASKS
+#define READ_IS_DECODED_WHOLE false
+#else
+#define READ_IS_DECODED_WHOLE true
+#endif
+
 /* Every answer, cut after each of its words and within one. */
 static void an_answer_cut_short_is_an_error(void **state)
 {
 	for (int proc = NFS_GETATTR; proc < NFS_PROC_COUNT; proc++) {
 		size_t whole;
 
+		if (proc == NFS_READ && !READ_IS_DECODED_WHOLE)
+			continue;
 		put_answer((enum nfs_proc)proc);
 		/* Whether the padding of data at the end is there, libnfs does not mind. */
 		whole = out_size - (proc == NFS_READ ? 3 : proc == NFS_READLINK ? 2 : 0);
@@ -386,14 +399,16 @@ static void a_length_beyond_the_answer_is_an_error(void **state)
 		put_u32(lengths[n]);
 		put_bytes("not that much", 13);
 		assert_int_equal(tell(*state, NFS_LOOKUP), -EIO);
-		begin();
-		put_u32(0);
-		put_u32(false);
-		put_u32(4096);
-		put_u32(false);
-		put_u32(lengths[n]);
-		put_bytes("not that much", 13);
-		assert_int_equal(tell(*state, NFS_READ), -EIO);
+		if (READ_IS_DECODED_WHOLE) {
+			begin();
+			put_u32(0);
+			put_u32(false);
+			put_u32(4096);
+			put_u32(false);
+			put_u32(lengths[n]);
+			put_bytes("not that much", 13);
+			assert_int_equal(tell(*state, NFS_READ), -EIO);
+		}
 		begin();
 		put_u32(0);
 		put_u32(false);
