@@ -57,7 +57,8 @@ EXPORTED bool_t libnfs_zdr_bytes(ZDR *zdrs, char **bufp, uint32_t *size, uint32_
 {
 	const char *given;
 
-	memcpy(&given, bufp, sizeof(given)); /* libnfs may have it misaligned */
+	/* libnfs may have it misaligned, which its type says it is not. */
+	memcpy(&given, (const void *)(uintptr_t)bufp, sizeof(given));
 	return fits(zdrs, given ? maxsize : UINT32_MAX, 1) && real_bytes(zdrs, bufp, size, maxsize);
 }
 
