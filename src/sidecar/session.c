@@ -145,6 +145,9 @@ static enum reason look_at_root(
 	if (reason != REASON_NONE)
 		return reason;
 	fd = export_mount_resolve(at.mount, &at.handle);
+	if (fd == -EPERM)
+		log_warning_limited("open_by_handle_at(2) is not permitted: a seccomp filter forbids it, perhaps a container "
+			"engine's");
 	if (fd < 0 || grant_attributes(fd, &stx, &reply->root) < 0)
 		return REASON_WRONG_EXPORT;
 	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", at.entry->path);
