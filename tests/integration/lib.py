@@ -26,6 +26,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+from testlib import guest  # noqa: E402
 TEST_UID = 12345  # the ordinary user that tools/testenv's /etc/passwd has a name for
 REGISTRY_UID = 64207  # whom the environment's registry belongs to (testlib.places)
 LONG = os.environ.get("LOCALIOFS_LONG") == "1"
@@ -55,11 +57,10 @@ def need_root():
         skip_all("needs root")
     packages = Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache") / "server"
     if SERVER == "knfsd":
-        guest = Path(os.environ.get("LOCALIOFS_KNFSD_GUEST") or ROOT.parent / "shared/knfsd-guest")
         if not any(os.path.exists(p) for p in (packages / "usr/sbin/exportfs", "/usr/sbin/exportfs")):
             skip_all("needs the tools of the kernel's NFS server: run tools/deps")
-        if not (guest / "linux.zst").exists():
-            skip_all(f"needs the knfsd guest: no {guest}/linux.zst (LOCALIOFS_KNFSD_GUEST)")
+        if lacking := guest.missing():
+            skip_all(lacking.replace("the knfsd guest is missing", "needs the knfsd guest"))
         return  # the guest's kernel has the rest
     if not os.path.exists("/dev/fuse"):
         skip_all("needs /dev/fuse")

@@ -16,7 +16,7 @@ set -uo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 TESTENV=$ROOT/tools/testenv
 SERVERS=${LOCALIOFS_CACHE:-$ROOT/.cache}/server
-GUEST=${LOCALIOFS_KNFSD_GUEST:-$ROOT/../shared/knfsd-guest}
+GUEST=$("$ROOT/tools/guest-kernel" --where)
 # In the knfsd guest /tmp is the machine's, seen through a filesystem that fusermount3 does not mount on.
 scratch_folder=${TMPDIR:-/tmp}
 if [ "${LOCALIOFS_IN_TESTENV:-}${LOCALIOFS_SERVER:-}" = 1knfsd ]; then scratch_folder=/run/testenv; fi
@@ -130,7 +130,7 @@ need() {
         ;;
       knfsd)
         [ -x "$SERVERS/usr/sbin/exportfs" ] || [ -x /usr/sbin/exportfs ] || skip_all "needs the tools of the kernel's NFS server: run tools/deps"
-        [ -f "$GUEST/linux.zst" ] || skip_all "needs the knfsd guest: no $GUEST/linux.zst (LOCALIOFS_KNFSD_GUEST)"
+        [ -f "$GUEST/linux.zst" ] || skip_all "needs the knfsd guest: no $GUEST/linux.zst (tools/guest-kernel makes it)"
         ;;
       *) skip_all "needs $what, which lib.sh does not know how to look for" ;;
     esac

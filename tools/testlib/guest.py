@@ -40,8 +40,13 @@ guest_init.main()
 
 
 def folder():
-    """Where the guest's kernel lies."""
-    return Path(os.environ.get("LOCALIOFS_KNFSD_GUEST") or ROOT.parent / "shared/knfsd-guest").absolute()
+    """Where the guest's kernel lies, as tools/guest-kernel says."""
+    named, shared = os.environ.get("LOCALIOFS_KNFSD_GUEST"), ROOT.parent / "shared/knfsd-guest"
+    if named:
+        return Path(named).absolute()
+    if (shared / "linux.zst").exists():
+        return shared
+    return Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache").absolute() / "knfsd-guest"
 
 
 def missing():
@@ -49,7 +54,8 @@ def missing():
     kernel = folder() / "linux.zst"
     if kernel.exists():
         return None
-    return f"the knfsd guest is missing: no {kernel} (LOCALIOFS_KNFSD_GUEST says where its directory is)"
+    return f"the knfsd guest is missing: no {kernel} (tools/guest-kernel makes it; LOCALIOFS_KNFSD_GUEST says where it lies "\
+           "elsewhere)"
 
 
 def prepare(options, build, packages):
