@@ -37,16 +37,28 @@ def timed(function):
     return time.perf_counter() - begin
 
 
+def timed_rate(function, sizes):
+    """MiB a second of what the function appends to sizes."""
+    seconds = timed(function)
+    return sum(sizes) / MIB / seconds
+
+
 def number(value):
     return f"{value:.1f}" if value >= 10 else f"{value:.3f}"
 
 
 class Cell:
-    """One line of the table: how it is measured at a directory, and on which paths."""
+    """
+    One line of the table: how it is measured at a directory, and on which paths. Each measurement begins in the same
+    state on each path, which the name says: cold, all of the kernel's caches were dropped, or hot, the same was done
+    at that directory right before.
+    """
 
-    def __init__(self, name, unit, measure, paths=None, opens=True):
-        self.name, self.unit, self.measure, self.paths = name, unit, measure, paths
+    def __init__(self, group, name, unit, measure, paths=None, opens=True, hot=False):
+        self.group, self.unit, self.measure, self.paths = group, unit, measure, paths
+        self.name = f"{name}, {'hot' if hot else 'cold'}"
         self.opens = opens  # files, which shows the path
+        self.hot = hot
 
     def ratio(self, ours, other):
         return other / ours if self.unit == "s" else ours / other
@@ -111,6 +123,11 @@ class Local:
         directory = self.paths[path]
         if path.startswith("nfs"):
             LOCALIO.write_text("Y" if path == "nfs+localio" else "N")
+        if cell.hot:
+            cell.measure(directory)
+        else:
+            os.sync()
+            Path("/proc/sys/vm/drop_caches").write_text("3")
         before = self.lib.status(directory) if path in OURS else None
         value = cell.measure(directory)
         if before and cell.opens and (wrong := self.proof(path, cell, before)):
@@ -121,8 +138,9 @@ class Local:
 
     def fio(self, directory, rw, block, depth, jobs, *more, engine="libaio", direct=1, key="iops", one_file=False):
         name = ["--filename=data.0"] if one_file else ["--filename_format=data.$jobnum"]
-        # With close NFS's promise is kept, and the others are to do as much in the time.
-        more = [*more, *(["--end_fsync=1"] if rw in ("write", "randwrite", "randrw") else [])]
+        # fio's own invalidation reaches the native side's pages alone. With close NFS's promise is kept, and the others
+        # are to do as much in the time.
+        more = ["--invalidate=0", *more, *(["--end_fsync=1"] if rw in ("write", "randwrite", "randrw") else [])]
         said = json.loads(run("fio", "--name=bench", f"--directory={directory}", *name, f"--rw={rw}", f"--bs={block}",
                               f"--iodepth={depth}", f"--numjobs={jobs}", f"--size={self.options.mib}m", "--overwrite=1",
                               f"--ioengine={engine}", f"--direct={direct}", "--time_based", "--group_reporting",
@@ -130,16 +148,24 @@ class Local:
         return sum(said["jobs"][0][side][key] for side in ("read", "write"))
 
     def cached_reads(self, directory, jobs):
-        """What a server has in memory, which the direct cells of the other paths have dropped from there."""
+        """What the server has in memory, which the direct cells of the other paths have dropped from there."""
         for n in range(jobs):
             (self.backing / f"data.{n}").read_bytes()
-        return self.fio(directory, "randread", 4096, 8, jobs, "--invalidate=0", direct=int(directory != self.backing))
+        return self.fio(directory, "randread", 4096, 8, jobs, direct=int(directory != self.backing))
 
-    def small_ops(self, what, threads, cold):
+    @staticmethod
+    def read_once(directory):
+        """All of a file, from its beginning to its end."""
+        def read():
+            with open(directory / "data.0", "rb", buffering=0) as f:
+                while chunk := f.read(MIB):
+                    size.append(len(chunk))
+        size = []
+        return timed_rate(read, size)
+
+    def small_ops(self, what, threads, hot):
         def measure(directory):
-            if cold:
-                Path("/proc/sys/vm/drop_caches").write_text("3")
-            count, seconds = (SMALL, 0) if cold else (100 * threads, self.options.seconds)
+            count, seconds = (100 * threads, self.options.seconds) if hot else (SMALL, 0)
             return float(run(self.programs / "small-ops", what, f"{directory}/small/", 0, count, threads, seconds))
         return measure
 
@@ -195,38 +221,41 @@ class Local:
         data = [path for path in creating if path != "commit=fsync"]  # which differs where much is closed
         reading = [*data, "floor"]
         for jobs in (1, JOBS):
-            for block, word in ((4096, "4K"), (131072, "128K")):
+            word = f"{jobs} job{'s' * (jobs > 1)}"
+            for block, size in ((4096, "4K"), (131072, "128K")):
                 for rw, what in (("randread", "reads"), ("randwrite", "writes")):
-                    yield Cell(f"{word} {what}, direct, depth 8, {jobs} job{'s' * (jobs > 1)}", "IOPS",
+                    yield Cell("data", f"{size} {what}, direct, depth 8, {word}", "IOPS",
                                lambda d, a=(rw, block, 8, jobs): self.fio(d, *a), reading)
         for jobs in (1, JOBS):
-            yield Cell(f"4K reads of the page cache, depth 8, {jobs} job{'s' * (jobs > 1)}", "IOPS",
-                       lambda d, jobs=jobs: self.cached_reads(d, jobs), ["native", "uring", "remote", "floor"])
-        yield Cell("4K mixed 75/25, direct, depth 64", "IOPS",
+            yield Cell("data", f"4K reads of the server's memory, {jobs} job{'s' * (jobs > 1)}", "IOPS",
+                       lambda d, jobs=jobs: self.cached_reads(d, jobs), ["native", "uring", "remote", "floor"], hot=True)
+        yield Cell("data", "4K mixed 75/25, direct, depth 64", "IOPS",
                    lambda d: self.fio(d, "randrw", 4096, 64, 1, "--rwmixread=75"), data)
-        yield Cell(f"4K writes to one file, {JOBS} synchronous writers", "IOPS",
+        yield Cell("data", f"4K writes to one file, {JOBS} synchronous", "IOPS",
                    lambda d: self.fio(d, "randwrite", 4096, 1, JOBS, engine="psync", one_file=True), data)
-        for rw, what in (("read", "reads"), ("write", "writes")):
-            yield Cell(f"1M {what} in sequence, buffered", "MiB/s", lambda d, rw=rw: self.fio(
-                d, rw, MIB, 1, 1, engine="psync", direct=0, key="bw") / 1024, data)
-        yield Cell("4K reads of a mapping", "IOPS",
-                   lambda d: self.fio(d, "randread", 4096, 1, 1, engine="mmap", direct=0), data)
+        for hot in (False, True):
+            yield Cell("data", "read of a file, 1M at a time", "MiB/s", self.read_once, data, hot=hot)
+        yield Cell("data", "1M writes in sequence, buffered", "MiB/s", lambda d: self.fio(
+            d, "write", MIB, 1, 1, engine="psync", direct=0, key="bw") / 1024, data)
+        yield Cell("data", "4K reads of a mapping", "IOPS",
+                   lambda d: self.fio(d, "randread", 4096, 1, 1, engine="mmap", direct=0), data, hot=True)
+        yield Cell("data", "4K writes, fsync after each", "ops/s", self.fsync_each, data)
+        yield Cell("data", "512-byte writes by dd", "MiB/s", self.dd, data)
         for threads in SMALL_THREADS:
             word = f"{threads} thread{'s' * (threads > 1)}"
-            yield Cell(f"open, read 4K, close, hot, {word}", "ops/s", self.small_ops("open", threads, False), reading)
-            yield Cell(f"open, read 4K, close, cold, {word}", "ops/s", self.small_ops("open", threads, True), data)
-        yield Cell("stat, hot", "ops/s", self.small_ops("stat", 1, False), reading, False)
-        yield Cell("stat, cold", "ops/s", self.small_ops("stat", 1, True), data, False)
-        yield Cell("create and write small files", "ops/s", lambda d: self.create(d, 1000, False), creating)
-        yield Cell("create and fsync small files", "ops/s", lambda d: self.create(d, 200, True), creating)
-        yield Cell("unlink", "ops/s", self.unlink, data)
-        yield Cell(f"untar {TREE_FILES} files", "s", self.untar, creating)
+            for hot in (True, False):
+                yield Cell("opens", f"open, read 4K, close, {word}", "ops/s", self.small_ops("open", threads, hot),
+                           reading if hot else data, hot=hot)
+        for hot in (True, False):
+            yield Cell("names", "stat", "ops/s", self.small_ops("stat", 1, hot), reading if hot else data, False, hot)
+        yield Cell("names", "create and write small files", "ops/s", lambda d: self.create(d, 1000, False), creating)
+        yield Cell("names", "create and fsync small files", "ops/s", lambda d: self.create(d, 200, True), creating)
+        yield Cell("names", "unlink", "ops/s", self.unlink, data)
+        yield Cell("names", f"untar {TREE_FILES} files", "s", self.untar, creating)
         if shutil.which("git"):
-            yield Cell("git status", "s", self.in_source("git", "status", "--short"),
-                       data)
-        yield Cell("compile", "s", self.in_source("sh", "-c", "for f in *.c; do cc -O0 -c -o /dev/null $f; done"), data)
-        yield Cell("4K writes, fsync after each", "ops/s", self.fsync_each, data)
-        yield Cell("512-byte writes by dd", "MiB/s", self.dd, data)
+            yield Cell("names", "git status", "s", self.in_source("git", "status", "--short"), data, hot=True)
+        yield Cell("names", "compile", "s",
+                   self.in_source("sh", "-c", "for f in *.c; do cc -O0 -c -o /dev/null $f; done"), data, hot=True)
 
     def prepare(self):
         block = os.urandom(MIB)
@@ -283,8 +312,6 @@ class Local:
     def measure_cell(self, cell):
         paths = [path for path in self.paths if cell.paths is None or path in cell.paths]
         values = {path: [] for path in paths}
-        for path in paths:  # what the first one finds cold
-            self.one(path, cell)
         for _ in range(self.options.rounds):
             for path in paths:
                 values[path].append(self.one(path, cell))
@@ -297,7 +324,7 @@ class Local:
                            if path in middle else "")
         print(f"{cell.name:46} {number(middle['native']):>11} " + " ".join(f"{column:>19}" for column in columns) + f" {cell.unit}",
               flush=True)
-        return {"name": cell.name, "unit": cell.unit, "values": values, "median": middle,
+        return {"group": cell.group, "name": cell.name, "unit": cell.unit, "values": values, "median": middle,
                 "ratio": {path: cell.ratio(value, middle["native"]) for path, value in middle.items()}}
 
     def context(self):
