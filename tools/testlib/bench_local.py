@@ -227,7 +227,7 @@ class Local:
                     yield Cell("data", f"{size} {what}, direct, depth 8, {word}", "IOPS",
                                lambda d, a=(rw, block, 8, jobs): self.fio(d, *a), reading)
         for jobs in (1, JOBS):
-            yield Cell("data", f"4K reads of the server's memory, {jobs} job{'s' * (jobs > 1)}", "IOPS",
+            yield Cell("data", f"4K reads of its memory, {jobs} job{'s' * (jobs > 1)}", "IOPS",
                        lambda d, jobs=jobs: self.cached_reads(d, jobs), ["native", "uring", "remote", "floor"], hot=True)
         yield Cell("data", "4K mixed 75/25, direct, depth 64", "IOPS",
                    lambda d: self.fio(d, "randrw", 4096, 64, 1, "--rwmixread=75"), data)
