@@ -56,7 +56,7 @@ struct known {
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
 	uint64_t tellings;    /* how often it was told attributes to believe */
 	uint64_t trusts_ms;   /* until then it does, or may; 0 when they were taken back since */
-	bool mixed;           /* it may believe others than the ones it was told last */
+	bool mixed;           /* it was told different attributes in that time, and may believe any of them */
 };
 
 /*
@@ -163,15 +163,16 @@ bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings);
 void known_attributes_taken_back(struct inode *i, uint64_t tellings);
 
 /*
- * True if the kernel may show other attributes than these, which are the file's of now, without asking. It may though
- * it was told these last: of two answers that cross it keeps the first (fs/fuse/inode.c fuse_change_attributes_i). So
- * attributes that differ from what it believes leave that open until what it believes is taken back.
+ * True if the kernel may show attributes other than attr, the file's present ones, without asking the daemon. The kernel
+ * keeps the first of two answers that cross (fs/fuse/inode.c fuse_change_attributes_i). So when the daemon has told
+ * attributes that differ from those which the kernel believes, the daemon does not know which the kernel kept, until
+ * it takes them back. *ret_tellings is for known_attributes_taken_back().
  */
 bool known_kernel_may_differ(struct inode *i, const struct nfs_attr *attr, uint64_t *ret_tellings);
 
 /*
- * write(2) is about to be answered: the kernel then believes no size and times that it asked for before (fs/fuse/file.c
- * fuse_write_update_attr).
+ * A write(2) to the file is about to be answered: from then on the kernel believes no size and no times that it asked for
+ * earlier (fs/fuse/file.c fuse_write_update_attr).
  */
 void known_attributes_written(struct inode *i);
 
