@@ -60,7 +60,7 @@ def need_root():
         if not any(os.path.exists(p) for p in (packages / "usr/sbin/exportfs", "/usr/sbin/exportfs")):
             skip_all("needs the tools of the kernel's NFS server: run tools/deps")
         if lacking := guest.missing():
-            skip_all(lacking.replace("the knfsd guest is missing", "needs the knfsd guest"))
+            skip_all(f"needs the knfsd guest: {lacking}")
         return  # the guest's kernel has the rest
     if not os.path.exists("/dev/fuse"):
         skip_all("needs /dev/fuse")

@@ -41,12 +41,8 @@ guest_init.main()
 
 def folder():
     """Where the guest's kernel lies, as tools/guest-kernel says."""
-    named, shared = os.environ.get("LOCALIOFS_KNFSD_GUEST"), ROOT.parent / "shared/knfsd-guest"
-    if named:
-        return Path(named).absolute()
-    if (shared / "linux.zst").exists():
-        return shared
-    return Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache").absolute() / "knfsd-guest"
+    said = subprocess.run([ROOT / "tools/guest-kernel", "--where"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return Path(said.removesuffix("\n")).absolute()
 
 
 def missing():
@@ -54,8 +50,7 @@ def missing():
     kernel = folder() / "linux.zst"
     if kernel.exists():
         return None
-    return f"the knfsd guest is missing: no {kernel} (tools/guest-kernel makes it; LOCALIOFS_KNFSD_GUEST says where it lies "\
-           "elsewhere)"
+    return f"no {kernel} (tools/guest-kernel makes it; LOCALIOFS_KNFSD_GUEST says where it lies elsewhere)"
 
 
 def prepare(options, build, packages):
