@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The log: one line a message, to stderr while the program has a terminal or a supervisor there, to syslog once it is in
- * the background. Where stderr is systemd's journal a line begins with its priority. Thread-safe. Repeating events are logged on change only,
- * which is the caller's task; what a peer can cause as often as it likes has a limit per place in the source.
+ * the background. Where stderr is systemd's journal a line begins with its priority. Thread-safe. Repeating events are
+ * logged on change only, which is the caller's task; what a peer can cause as often as it likes has a limit per place in
+ * the source.
  */
 #pragma once
 

@@ -9,7 +9,8 @@
  * Whose cgroup cannot be told (the process is of a pid namespace that the sidecar does not see, or there is no v2
  * hierarchy) is of one client with all others of whom it cannot. A connection whose process has ended already is refused.
  * So what can be told apart: containers, system services, the logins of one user from those of another, whatever subuids
- * he has. What cannot: two uids that share a cgroup, but as uids; what a root that may write to cgroupfs has moved to another cgroup.
+ * he has. What cannot: two uids that share a cgroup, but as uids; what a root that may write to cgroupfs has moved to
+ * another cgroup.
  * uid 0 and all others are counted apart, half of all for each of the two, so that nobody who has only subuids can
  * take a place of root's. All containers have uid 0: those that have it are told apart as clients alone.
  *
