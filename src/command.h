@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "mount_spec.h"
-#include "options.h"
+#include "mount/mount_spec.h"
+#include "mount/options.h"
 
 /* mount(8), EXIT STATUS. */
 enum exit_code {

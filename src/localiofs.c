@@ -20,9 +20,9 @@
 #include "command.h"
 #include "fuse/session.h"
 #include "localiofs/control.h"
-#include "log.h"
-#include "mount_lock.h"
-#include "mountinfo.h"
+#include "base/log.h"
+#include "mount/mount_lock.h"
+#include "mount/mountinfo.h"
 #include "remount.h"
 
 static int take_same(const struct mountinfo *m, void *arg)

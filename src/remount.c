@@ -6,8 +6,8 @@
 #include <sys/mount.h>
 
 #include "localiofs/control.h"
-#include "log.h"
-#include "mountinfo.h"
+#include "base/log.h"
+#include "mount/mountinfo.h"
 
 /* What is mounted there now. */
 struct current {

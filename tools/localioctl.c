@@ -8,8 +8,8 @@
 #include <jansson.h>
 
 #include "localiofs/control.h"
-#include "log.h"
-#include "mountinfo.h"
+#include "base/log.h"
+#include "mount/mountinfo.h"
 
 struct mounts {
 	char **dirs;

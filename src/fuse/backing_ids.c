@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 
 #include "fuse/granted_file.h"
-#include "log.h"
+#include "base/log.h"
 
 /* An id on its way to the sidecar, or waiting for one. */
 struct closing {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define PARTS    16   /* of a large cache, so that threads seldom meet */
 #define PART_MIN 1024

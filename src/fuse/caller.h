@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "util.h"
+#include "base/util.h"
 
 enum caller_state {
 	CALLER_WAITS,

@@ -7,8 +7,8 @@
 #pragma once
 
 #include "io/nfs3.h"
-#include "mount_spec.h"
-#include "options.h"
+#include "mount/mount_spec.h"
+#include "mount/options.h"
 
 struct found_export {
 	struct nfs3_export export;

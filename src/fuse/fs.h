@@ -14,7 +14,7 @@
 #include "fuse/locks.h"
 #include "io/transport.h"
 #include "io/uring.h"
-#include "options.h"
+#include "mount/options.h"
 #include "probe/probe.h"
 
 #define FS_RETRIES 256

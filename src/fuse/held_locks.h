@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define LOCK_END INT64_MAX
 

@@ -10,8 +10,8 @@
 #include <fuse_log.h>
 
 #include "fuse/kernel_ring.h"
-#include "log.h"
-#include "mountinfo.h"
+#include "base/log.h"
+#include "mount/mountinfo.h"
 
 #define READ_AHEAD 4 /* requests of rsize bytes */
 

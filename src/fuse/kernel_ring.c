@@ -7,7 +7,7 @@
 
 #include <liburing.h>
 
-#include "log.h"
+#include "base/log.h"
 
 #define PARAMETER "/sys/module/fuse/parameters/enable_uring"
 #define POSSIBLE_CPUS "/sys/devices/system/cpu/possible"

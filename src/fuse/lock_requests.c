@@ -11,7 +11,7 @@
 #include "fuse/caller.h"
 #include "fuse/file.h"
 #include "fuse/kernel_ring.h"
-#include "log.h"
+#include "base/log.h"
 
 struct lock_request {
 	struct lock_wait wait;

@@ -18,7 +18,7 @@
 #include "fuse/granted_file.h"
 #include "fuse/server_refresh.h"
 #include "fuse/silly.h"
-#include "log.h"
+#include "base/log.h"
 
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC: execve opens; the kernel passes it in OPEN's flags */
 

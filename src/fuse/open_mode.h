@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "util.h"
+#include "base/util.h"
 
 enum open_path {
 	OPEN_PATH_CACHED,

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuse/fs.h"
-#include "log.h"
+#include "base/log.h"
 
 #define REFRESH_PATIENCE_MS 5000
 #define UNWAITED_MAX 16 /* of one mount: each is an fsync for the server, which has other things to do */

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "mount_spec.h"
-#include "options.h"
+#include "mount/mount_spec.h"
+#include "mount/options.h"
 
 struct session_options {
 	const struct mount_options *mount;

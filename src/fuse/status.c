@@ -9,7 +9,7 @@
 #include <jansson.h>
 
 #include "localiofs/control.h"
-#include "mountinfo.h"
+#include "mount/mountinfo.h"
 
 static const char *const state_names[] = {
 	[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};

@@ -13,7 +13,7 @@
 #include "fuse/file.h"
 #include "fuse/granted_file.h"
 #include "fuse/server_refresh.h"
-#include "log.h"
+#include "base/log.h"
 
 /*
  * One FUSE WRITE that is answered when it is done. The RPC and its data are a data_write of their own, which the write

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuse/granted_file.h"
-#include "log.h"
+#include "base/log.h"
 
 #define MAX_FLYING 16 /* requests of one file on their way */
 #define LITTLE     65536 /* bytes that are written locally, and a pause follows */

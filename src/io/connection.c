@@ -10,8 +10,8 @@
 #include <nfsc/libnfs-raw-nfs.h>
 
 #include "io/nfs3_codec.h"
-#include "log.h"
-#include "tcp.h"
+#include "base/log.h"
+#include "net/tcp.h"
 
 #define BACKOFF_MIN_MS        20
 #define BACKOFF_MAX_MS        15000 /* while nobody answers */

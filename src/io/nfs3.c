@@ -7,11 +7,11 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
-#include "io/addresses.h"
+#include "net/addresses.h"
 #include "io/connection.h"
 #include "io/libnfs_guard.h"
 #include "io/nfs3_codec.h"
-#include "log.h"
+#include "base/log.h"
 
 #define TICK_MAX_MS      1000 /* how often calls that wait are looked at */
 #define TICK_MIN_MS      50

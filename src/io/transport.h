@@ -18,7 +18,7 @@
 
 #include <sys/socket.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define NFS_FH_MAX 64
 #define NFS_GROUPS_MAX 16

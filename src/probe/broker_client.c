@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "scm_fd.h"
+#include "net/scm_fd.h"
 
 #define BUCKETS 256 /* of calls in flight, by id */
 #define CONNECT_PATIENCE_S 3 /* while others stand in the queue of the listening socket */

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 
 #include "localiofs/broker_protocol.h"
-#include "util.h"
+#include "base/util.h"
 
 struct broker_call {
 	struct list node; /* the broker client's */

@@ -6,7 +6,7 @@
 #include <sys/random.h>
 
 #include "localiofs/local_rpc.h"
-#include "tcp.h"
+#include "net/tcp.h"
 
 static void finish(struct local_rpc *l, enum reason answer)
 {

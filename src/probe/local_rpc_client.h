@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 
 #include "localiofs/reason.h"
-#include "probe/oncrpc.h"
-#include "util.h"
+#include "wire/oncrpc.h"
+#include "base/util.h"
 
 struct local_rpc_question {
 	struct sockaddr_storage server; /* address of the NFS connection; its port is replaced */

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <sys/xattr.h>
 
-#include "util.h"
+#include "base/util.h"
 
 int owner_proof_make(const struct owner_proof *proof)
 {

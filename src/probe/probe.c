@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 
 #include "localiofs/local_rpc.h"
-#include "ip_address.h"
-#include "log.h"
+#include "net/ip_address.h"
+#include "base/log.h"
 #include "probe/local_rpc_client.h"
-#include "probe/nonce.h"
+#include "wire/nonce.h"
 #include "probe/owner_proof.h"
-#include "probe/registry.h"
-#include "tcp.h"
+#include "wire/registry.h"
+#include "net/tcp.h"
 
 #define BACKOFF_MIN_MS 200
 #define BACKOFF_CHEAP_MS 2000 /* at most, while nobody listens: then an attempt is one connect(2) */

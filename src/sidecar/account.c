@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include "log.h"
+#include "base/log.h"
 #include "sidecar/fuse_device.h"
 #include "sidecar/peer_process.h"
 

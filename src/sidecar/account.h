@@ -39,7 +39,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define ACCOUNT_SESSIONS      256   /* half of them uid 0's, and of each half ... */
 #define ACCOUNT_SESSIONS_ONE  112   /* ... at most these one client's, and one uid's other than 0 */

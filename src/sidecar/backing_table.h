@@ -11,7 +11,7 @@
 
 #include "localiofs/broker_protocol.h"
 #include "sidecar/export_mount.h"
-#include "util.h"
+#include "base/util.h"
 
 #define BACKING_BUCKETS 1024
 

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "log.h"
+#include "base/log.h"
 #include "sidecar/hang_up.h"
 #include "sidecar/owner_check.h"
 #include "sidecar/packet.h"

@@ -16,10 +16,10 @@
 #include "localiofs/reason.h"
 #include "sidecar/account.h"
 #include "sidecar/export_table.h"
-#include "ip_address.h"
+#include "net/ip_address.h"
 #include "sidecar/nonces.h"
 #include "sidecar/registry_make.h"
-#include "util.h"
+#include "base/util.h"
 
 struct broker {
 	pthread_mutex_t lock;

@@ -7,7 +7,7 @@
 #include <sys/acl.h>
 
 #include "sidecar/thread_cred.h"
-#include "util.h"
+#include "base/util.h"
 
 /* An id that neither the file nor (most likely) its ACL names: no user of anyone's. */
 #define NAMED_BY_NOBODY 0xfffe1234U

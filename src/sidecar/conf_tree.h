@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "sidecar/conf_error.h"
-#include "util.h"
+#include "base/util.h"
 
 struct conf_value {
 	struct conf_value *next;

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 
-#include "util.h"
+#include "base/util.h"
 
 /*
  * No symlink anywhere in it: the server looked the path up once, the sidecar does so again and again,

@@ -15,8 +15,8 @@
 #include <stdint.h>
 
 #include "localiofs/reason.h"
-#include "ip_address.h"
-#include "util.h"
+#include "net/ip_address.h"
+#include "base/util.h"
 
 enum squash {
 	SQUASH_NONE,    /* no_root_squash */

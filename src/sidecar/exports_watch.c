@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/inotify.h>
 
-#include "log.h"
-#include "util.h"
+#include "base/log.h"
+#include "base/util.h"
 
 #define WATCHED  (IN_CLOSE_WRITE | IN_MOVED_TO)
 #define INCLUDED (WATCHED | IN_DELETE | IN_MOVED_FROM)

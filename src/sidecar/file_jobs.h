@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "localiofs/broker_protocol.h"
-#include "util.h"
+#include "base/util.h"
 
 #define FILE_JOBS_WORKERS 4
 #define FILE_JOBS_PENDING 256

@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
-#include "util.h"
+#include "base/util.h"
 
 static bool is_wanted(const struct dirent *d, const char *pattern, bool links)
 {

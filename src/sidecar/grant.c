@@ -8,7 +8,7 @@
 #include "sidecar/claimable.h"
 #include "sidecar/fuse_device.h"
 #include "sidecar/thread_cred.h"
-#include "util.h"
+#include "base/util.h"
 
 int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
 {

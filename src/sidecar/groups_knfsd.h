@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "localiofs/broker_protocol.h"
-#include "util.h"
+#include "base/util.h"
 
 /*
  * From the kernel's auth.unix.gid cache (unix_gid_show() of net/sunrpc/svcauth_unix.c) into cred, for its

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "scm_fd.h"
-#include "util.h"
+#include "net/scm_fd.h"
+#include "base/util.h"
 
 #define STACK_SIZE (128 * 1024)
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define VERSION 1
 #define HEADER  4

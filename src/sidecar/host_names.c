@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util.h"
+#include "base/util.h"
 
 int host_name_of(const struct ip_address *a, char ret[NI_MAXHOST])
 {

@@ -7,7 +7,7 @@
 
 #include <netdb.h>
 
-#include "ip_address.h"
+#include "net/ip_address.h"
 
 #define HOST_ALIASES_MAX 16
 

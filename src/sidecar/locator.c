@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "mountinfo.h"
+#include "mount/mountinfo.h"
 #include "sidecar/nfs_server.h"
 
 #define FIRST_FREE_PORT  1024 /* below: reserved for root, `secure` */

@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
-#include "log.h"
+#include "base/log.h"
 #include "sidecar/broker.h"
 #include "sidecar/exports_watch.h"
 #include "sidecar/name_thread.h"
@@ -22,7 +22,7 @@
 #include "sidecar/rpc_server.h"
 #include "sidecar/sidecar_options.h"
 #include "sidecar/thread_cred.h"
-#include "util.h"
+#include "base/util.h"
 
 #define FILES_WANTED 65536U
 

@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <sys/prctl.h>
 
-#include "util.h"
+#include "base/util.h"
 
 struct job {
 	struct list node;

@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "ip_address.h"
-#include "util.h"
+#include "net/ip_address.h"
+#include "base/util.h"
 
 #define NFS_DEFAULT_PORT         2049
 #define NFS_SERVER_MAX_LISTENERS 16

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "util.h"
+#include "base/util.h"
 
 static int write_slot(void *to, const void *from, size_t size)
 {

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "localiofs/registry_layout.h"
-#include "probe/nonce.h"
+#include "wire/nonce.h"
 
 struct nonce_entry {
 	void *owner; /* the announcer; NULL: the slot is free */

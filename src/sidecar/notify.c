@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include "util.h"
+#include "base/util.h"
 
 int notify_send(const char *state)
 {

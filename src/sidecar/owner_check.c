@@ -8,7 +8,7 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#include "util.h"
+#include "base/util.h"
 
 int owner_check_device(dev_t *ret)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "scm_fd.h"
-#include "util.h"
+#include "net/scm_fd.h"
+#include "base/util.h"
 
 #define MAX_FDS 4 /* room to find out that there are too many */
 

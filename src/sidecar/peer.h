@@ -10,7 +10,7 @@
 #pragma once
 
 #include "sidecar/export_table.h"
-#include "ip_address.h"
+#include "net/ip_address.h"
 
 /* As long as mountd's answers to the kernel hold (default_ttl of nfs-utils). */
 #define PEER_NAMES_FOR_MS (30 * 60 * 1000)

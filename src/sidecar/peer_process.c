@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5, include/uapi/asm-generic/socket.h */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "log.h"
+#include "base/log.h"
 
 #define BACKLOG            4096 /* net.core.somaxconn may be less */
 #define FIRST_INHERITED_FD 3    /* sd_listen_fds(3), SD_LISTEN_FDS_START */

@@ -19,11 +19,11 @@
 #include <uuid/uuid.h>
 
 #include "localiofs/broker_protocol.h"
-#include "log.h"
-#include "scm_fd.h"
+#include "base/log.h"
+#include "net/scm_fd.h"
 #include "sidecar/peer_process.h"
 #include "sidecar/thread_cred.h"
-#include "util.h"
+#include "base/util.h"
 
 #define TIME_LIMIT_MS 10000
 #define BACKLOG       4096 /* net.core.somaxconn may be less: strangers stand in it, too */

@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "probe/registry.h"
+#include "wire/registry.h"
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16, include/uapi/asm-generic/socket.h */

@@ -9,8 +9,8 @@
 #include <time.h>
 
 #include "localiofs/local_rpc.h"
-#include "log.h"
-#include "probe/oncrpc.h"
+#include "base/log.h"
+#include "wire/oncrpc.h"
 #include "sidecar/nfs_server.h"
 #include "sidecar/probe_listeners.h"
 #include "sidecar/server_kind.h"

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "sidecar/broker.h"
-#include "util.h"
+#include "base/util.h"
 
 struct rpc_server;
 

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "log.h"
+#include "base/log.h"
 #include "sidecar/backing_table.h"
 #include "sidecar/broker.h"
 #include "sidecar/file_jobs.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "localiofs/local_rpc.h"
-#include "log.h"
-#include "util.h"
+#include "base/log.h"
+#include "base/util.h"
 
 #define STRING2(x)     #x
 #define STRING(x)      STRING2(x)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/squash_knfsd.h"
 
-#include "util.h"
+#include "base/util.h"
 
 #define INVALID_ID UINT32_MAX
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What users write: options, and what is mounted. What is understood can be written and read again. */
 #include "fuzz.h"
-#include "mount_spec.h"
-#include "options.h"
+#include "mount/mount_spec.h"
+#include "mount/options.h"
 
 static void check_sentence(const char *sentence)
 {

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "rng.h"
-#include "util.h"
+#include "base/util.h"
 
 static void see(struct call *c, unsigned bit, int dir, const char *path, int flags)
 {

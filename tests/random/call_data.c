@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 
 #include "rng.h"
-#include "util.h"
+#include "base/util.h"
 
 #define PIECES_MAX 8
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "util.h"
+#include "base/util.h"
 
 static void do_reopen(struct call *c)
 {

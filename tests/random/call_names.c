@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 
-#include "util.h"
+#include "base/util.h"
 
 static void do_open(struct call *c)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define TARGET_MAX    3500 /* bytes of a symbolic link; src/io/nfs3_encode.c */
 

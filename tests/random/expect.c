@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define NFS_TIME_MAX (0xffffffffLL * 1000000000)
 

@@ -17,7 +17,7 @@
 #include "generate.h"
 #include "journal.h"
 #include "tree.h"
-#include "util.h"
+#include "base/util.h"
 #include "witness.h"
 
 struct settings {

@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define BUCKETS 1024
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util.h"
+#include "base/util.h"
 
 const struct op_info op_infos[OP_COUNT] = {
 #define OP_INFO(kind, name, weight, needs, see) {name, weight, needs, see},

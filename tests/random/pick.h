@@ -4,7 +4,7 @@
 
 #include "pool.h"
 #include "rng.h"
-#include "util.h"
+#include "base/util.h"
 
 struct making {
 	struct rng r;

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "util.h"
+#include "base/util.h"
 
 struct pool {
 	char **paths;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "difference.h"
-#include "util.h"
+#include "base/util.h"
 #include "world.h"
 
 #define STUCK_TRIES 20 /* of half a millisecond: the server's refusal has come by then */

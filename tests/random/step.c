@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "util.h"
+#include "base/util.h"
 #include "witness.h"
 
 /* The victim lies under a .nfs name now. */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define CHUNK  65536
 #define CHUNKS 8 /* of data that are compared, from the beginning: files may have holes of terabytes */

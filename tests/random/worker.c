@@ -7,7 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "util.h"
+#include "base/util.h"
 
 struct worker {
 	pthread_t thread;

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "localiofs/control.h"
-#include "util.h"
+#include "base/util.h"
 
 #define SHARED_GID 3000
 

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 
 #include "io/nfs3.h"
-#include "probe/oncrpc.h"
-#include "tcp.h"
+#include "wire/oncrpc.h"
+#include "net/tcp.h"
 
 #define PATIENCE_S 10 /* for anything that is to happen */
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 
 #include "sidecar/packet.h"
-#include "util.h"
+#include "base/util.h"
 
 static int pair[2];
 

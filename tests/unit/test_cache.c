@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "fuse/cache.h"
-#include "util.h"
+#include "base/util.h"
 
 static struct cache *new_cache(size_t max)
 {

@@ -8,7 +8,7 @@
 #include "sidecar/etab.h"
 #include "sidecar/exports_knfsd.h"
 #include "sidecar/peer.h"
-#include "util.h"
+#include "base/util.h"
 
 /* As exportfs of nfs-utils 2.6.2 writes a line for "/srv/data 10.0.0.0/8(rw)". */
 #define REAL                                                                                       \

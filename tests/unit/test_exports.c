@@ -7,7 +7,7 @@
 
 #include "sidecar/ganesha_conf.h"
 #include "sidecar/peer.h"
-#include "util.h"
+#include "base/util.h"
 
 #define FSAL "FSAL { Name = VFS; } "
 

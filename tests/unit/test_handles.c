@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sidecar/handle_ganesha.h"
-#include "util.h"
+#include "base/util.h"
 
 /* Seen on the wire from NFS-Ganesha 4.3 on ext4, export 78: the export's root and a file. */
 static const uint8_t real_root[] = {0x43, 0x00, 0x00, 0x4e, 0x1a, 0x43, 0x2c, 0x5a, 0x2d, 0xfa, 0xed,

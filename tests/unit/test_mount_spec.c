@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "mount_spec.h"
+#include "mount/mount_spec.h"
 
 static char sentence[512];
 

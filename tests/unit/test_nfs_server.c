@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "sidecar/nfs_server.h"
-#include "util.h"
+#include "base/util.h"
 
 #define SOMEBODY 1000
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "localiofs/local_rpc.h"
-#include "probe/oncrpc.h"
-#include "util.h"
+#include "wire/oncrpc.h"
+#include "base/util.h"
 
 static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 

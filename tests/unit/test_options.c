@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mount.h>
 
-#include "options.h"
+#include "mount/options.h"
 
 static char sentence[512];
 

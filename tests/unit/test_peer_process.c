@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "sidecar/peer_process.h"
-#include "util.h"
+#include "base/util.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77

@@ -15,13 +15,13 @@
 #include <sys/xattr.h>
 
 #include "localiofs/broker_protocol.h"
-#include "probe/nonce.h"
+#include "wire/nonce.h"
 #include "probe/owner_proof.h"
-#include "probe/registry.h"
+#include "wire/registry.h"
 #include "sidecar/nonces.h"
 #include "sidecar/owner_check.h"
 #include "sidecar/registry_make.h"
-#include "util.h"
+#include "base/util.h"
 
 #define USER 64207
 

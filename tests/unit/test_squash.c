@@ -6,7 +6,7 @@
 #include "sidecar/access_ganesha.h"
 #include "sidecar/squash_ganesha.h"
 #include "sidecar/squash_knfsd.h"
-#include "util.h"
+#include "base/util.h"
 
 #define ANON 65534
 

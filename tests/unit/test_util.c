@@ -6,8 +6,8 @@
 
 #include "localiofs/broker_protocol.h"
 #include "localiofs/reason.h"
-#include "log.h"
-#include "util.h"
+#include "base/log.h"
+#include "base/util.h"
 
 static void numbers_are_whole_and_in_range(void **state)
 {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "util.h"
+#include "base/util.h"
 
 #define MOUNT_LOCK_PATH "/run/localiofs.lock"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "probe/registry.h"
+#include "wire/registry.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -17,8 +17,8 @@
 #include <uuid/uuid.h>
 
 #include "localiofs/broker_protocol.h"
-#include "mountinfo.h"
-#include "util.h"
+#include "mount/mountinfo.h"
+#include "base/util.h"
 
 #define FD_PATH 40 /* bytes of "/proc/self/fd/N" */
 #define CACHED_TRIES 8 /* a mount or a rename elsewhere can be in the way of one */

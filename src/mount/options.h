@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "localiofs/local_rpc.h"
-#include "util.h"
+#include "base/util.h"
 
 enum local_mode {
 	LOCAL_AUTO,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "probe/nonce.h"
+#include "wire/nonce.h"
 
 #include <string.h>
 

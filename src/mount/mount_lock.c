@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mount_lock.h"
+#include "mount/mount_lock.h"
 
 #include <fcntl.h>
 
-#include "log.h"
+#include "base/log.h"
 
 /* FNV-1a. Two directories with one hash wait for each other, no more. */
 static uint64_t hash(const char *text)

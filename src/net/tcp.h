@@ -4,7 +4,7 @@
 
 #include <sys/socket.h>
 
-#include "util.h"
+#include "base/util.h"
 
 void address_set_port(struct sockaddr_storage *address, unsigned port);
 unsigned address_port(const struct sockaddr_storage *address);

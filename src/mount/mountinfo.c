@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mountinfo.h"
+#include "mount/mountinfo.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "tcp.h"
+#include "net/tcp.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

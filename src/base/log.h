@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <syslog.h>
 
-#include "util.h"
+#include "base/util.h"
 
 /* Names the program in every line, but where stderr is the journal's; call first, and once more where the name changes. */
 void log_open(const char *program);

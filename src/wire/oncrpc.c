@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "probe/oncrpc.h"
+#include "wire/oncrpc.h"
 
 #include <errno.h>
 #include <stdbool.h>

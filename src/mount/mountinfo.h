@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "util.h"
+#include "base/util.h"
 
 /* One line; the strings are unescaped and live until the callback returns. */
 struct mountinfo {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "util.h"
+#include "base/util.h"
 
 #include <ctype.h>
 #include <fcntl.h>

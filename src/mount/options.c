@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "options.h"
+#include "mount/options.h"
 
 #include <sys/mount.h>
 

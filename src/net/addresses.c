@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "io/addresses.h"
+#include "net/addresses.h"
 
 #include <netdb.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "tcp.h"
+#include "net/tcp.h"
 
 /* One look-up. Whoever is last, the thread or the one who asked, frees it. */
 struct resolver {

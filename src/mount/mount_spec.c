@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mount_spec.h"
+#include "mount/mount_spec.h"
 
 #include <stdio.h>
 

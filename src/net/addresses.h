@@ -8,7 +8,7 @@
 
 #include <sys/socket.h>
 
-#include "util.h"
+#include "base/util.h"
 
 #define ADDRESSES_MAX 8
 
