@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "io/nfs3.h"
+#include "io/nfs3/nfs3.h"
 #include "mount/mount_spec.h"
 #include "mount/options.h"
 

@@ -16,7 +16,7 @@
 #include "fuse/kernel_mount.h"
 #include "fuse/kernel_ring.h"
 #include "fuse/silly.h"
-#include "io/nfs3.h"
+#include "io/nfs3/nfs3.h"
 #include "base/log.h"
 
 #define FUSE_MINOR_INC_EPOCH 44 /* the protocol's, with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */

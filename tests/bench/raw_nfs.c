@@ -15,7 +15,7 @@
 #include <nfsc/libnfs-raw.h>
 #include <nfsc/libnfs-raw-nfs.h>
 
-#include "io/nfs3.h"
+#include "io/nfs3/nfs3.h"
 
 #ifdef LIBNFS_TASKS
 #define SEND(proc, ...) (rpc_nfs3_##proc##_task(__VA_ARGS__) ? 0 : -1)

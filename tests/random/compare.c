@@ -10,7 +10,7 @@
 
 #include "base/util.h"
 
-#define TARGET_MAX    3500 /* bytes of a symbolic link; src/io/nfs3_encode.c */
+#define TARGET_MAX    3500 /* bytes of a symbolic link; src/io/libnfs/nfs3_encode.c */
 
 const char *error_name(int error)
 {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "io/nfs3.h"
+#include "io/nfs3/nfs3.h"
 #include "wire/oncrpc.h"
 #include "net/tcp.h"
 

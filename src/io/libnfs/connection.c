@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "io/connection.h"
+#include "io/libnfs/connection.h"
 
 #include <poll.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <nfsc/libnfs-raw.h>
 #include <nfsc/libnfs-raw-nfs.h>
 
-#include "io/nfs3_codec.h"
+#include "io/libnfs/nfs3_codec.h"
 #include "base/log.h"
 #include "net/tcp.h"
 

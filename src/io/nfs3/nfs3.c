@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "io/nfs3.h"
+#include "io/nfs3/nfs3.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -8,9 +8,9 @@
 #include <sys/random.h>
 
 #include "net/addresses.h"
-#include "io/connection.h"
-#include "io/libnfs_guard.h"
-#include "io/nfs3_codec.h"
+#include "io/libnfs/connection.h"
+#include "io/libnfs/libnfs_guard.h"
+#include "io/libnfs/nfs3_codec.h"
 #include "base/log.h"
 
 #define TICK_MAX_MS      1000 /* how often calls that wait are looked at */

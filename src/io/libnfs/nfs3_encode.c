@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "io/nfs3_codec.h"
+#include "io/libnfs/nfs3_codec.h"
 
 #include <string.h>
 #include <sys/stat.h>

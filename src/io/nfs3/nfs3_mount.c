@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* MOUNT version 3 and the port mapper, asked in a blocking way on contexts of their own. */
-#include "io/nfs3.h"
+#include "io/nfs3/nfs3.h"
 
 #include <poll.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include <nfsc/libnfs-raw-nfs.h>
 #include <nfsc/libnfs-raw-portmap.h>
 
-#include "io/libnfs_guard.h"
+#include "io/libnfs/libnfs_guard.h"
 
 #ifdef LIBNFS_TASKS
 #define SEND_MOUNT(proc, ...) (rpc_mount3_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)

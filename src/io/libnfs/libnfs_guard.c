@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "io/libnfs_guard.h"
+#include "io/libnfs/libnfs_guard.h"
 
 #include <errno.h>
 
