@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 #include "command.h"
-#include "fuse/session.h"
+#include "fuse/daemon.h"
 #include "localiofs/control.h"
 #include "base/log.h"
 #include "mount/mount_lock.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a mount says of itself: the ioctl behind localioctl, and its JSON. */
-#include "fuse/kernel_ring.h"
-#include "fuse/request.h"
+#include "fuse/kernel/kernel_ring.h"
+#include "fuse/request/request.h"
 
 #include <netdb.h>
 #include <string.h>

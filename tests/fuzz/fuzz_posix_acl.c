@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* An ACL from a program and one from a server: what is understood survives the way there and back. */
 #include "fuzz.h"
-#include "fuse/posix_acl.h"
+#include "fuse/kernel/posix_acl.h"
 
 static void there_and_back(const struct posix_acl *acl)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmocka_setup.h"
 
-#include "fuse/attr_memory.h"
+#include "fuse/node/attr_memory.h"
 
 static const struct attr_limits limits = {.min = 3, .max = 60};
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fuse/cache.h"
+#include "fuse/known/cache.h"
 #include "base/util.h"
 
 static struct cache *new_cache(size_t max)

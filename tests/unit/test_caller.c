@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "fuse/caller.h"
+#include "fuse/kernel/caller.h"
 
 static void a_running_thread_waits(void **state)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fuse/inode_table.h"
+#include "fuse/node/inode_table.h"
 
 static struct nfs_fh handle(uint32_t n)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fuse/fs.h"
+#include "fuse/fs/fs.h"
 
 static struct fs fs;
 static struct mount_options options;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 
-#include "fuse/locks.h"
+#include "fuse/locks/locks.h"
 
 static struct locks *table;
 static const struct nfs_fh file = {.len = 4, .data = "one"}, other_file = {.len = 4, .data = "two"};

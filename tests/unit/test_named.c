@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmocka_setup.h"
 
-#include "fuse/attr_memory.h"
-#include "fuse/named.h"
+#include "fuse/node/attr_memory.h"
+#include "fuse/node/named.h"
 
 static const struct nfs_fh here = {.len = 1, .data = {1}}, there = {.len = 1, .data = {2}};
 static const struct timespec first = {.tv_sec = 1}, second = {.tv_sec = 1, .tv_nsec = 1}, third = {.tv_sec = 2};

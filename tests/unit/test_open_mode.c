@@ -2,7 +2,7 @@
 /* Every cell of the table in open_mode.h, and who keeps which backing id. */
 #include "cmocka_setup.h"
 
-#include "fuse/open_mode.h"
+#include "fuse/node/open_mode.h"
 
 #define SESSION 7
 

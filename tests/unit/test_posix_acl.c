@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fuse/posix_acl.h"
+#include "fuse/kernel/posix_acl.h"
 
 #define ALL_IDS UINT32_MAX
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fuse/fs.h"
-#include "fuse/write_behind.h"
+#include "fuse/fs/fs.h"
+#include "fuse/writes/write_behind.h"
 
 #define WSIZE 4096
 

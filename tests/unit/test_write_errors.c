@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "fuse/write_errors.h"
+#include "fuse/writes/write_errors.h"
 
 static int by_fsync(struct write_errors *e, struct errors_heard *heard)
 {

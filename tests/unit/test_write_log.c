@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "fuse/write_log.h"
+#include "fuse/writes/write_log.h"
 
 struct server {
 	struct transport transport;

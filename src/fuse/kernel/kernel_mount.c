@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/kernel/kernel_mount.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+
+#include <fuse_log.h>
+
+#include "fuse/kernel/kernel_ring.h"
+#include "base/log.h"
+#include "mount/mountinfo.h"
+
+#define READ_AHEAD 4 /* requests of rsize bytes */
+
+/*
+ * What is said while mounting: by libfuse through its log function, by fusermount3 on stderr, which
+ * is a file in memory meanwhile.
+ */
+static struct {
+	pthread_mutex_t lock;
+	bool on;
+	char text[512];
+} said = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void PRINTF(2, 0) take_log(enum fuse_log_level level, const char *format, va_list ap)
+{
+	char line[512];
+
+	(void)vsnprintf(line, sizeof(line), format, ap);
+	line[strcspn(line, "\n")] = '\0';
+	if (line[0] == '\0')
+		return;
+	LOCKED(&said.lock);
+	if (said.on)
+		(void)snprintf(said.text, sizeof(said.text), "%s", line);
+	else
+		log_message((int)level, "%s", line);
+}
+
+static int fail(char *sentence, size_t size, int error, const char *directory, const char *why)
+{
+	(void)snprintf(sentence, size, SHORT ": %s", SHORTEN(directory, 200), why);
+	return error;
+}
+
+int kernel_mount_check_device(char *sentence, size_t size)
+{
+	if (faccessat(AT_FDCWD, "/dev/fuse", R_OK | W_OK, AT_EACCESS) == 0)
+		return 0;
+	if (errno == EACCES)
+		return fail(sentence, size, -EPERM, "/dev/fuse",
+			"permission denied: mounting needs reading and writing it");
+	(void)snprintf(sentence, size,
+		"/dev/fuse: %s: this kernel has no FUSE (modprobe fuse), or this container no such device",
+		strerror(errno));
+	return -ENODEV;
+}
+
+/* libfuse's option parser takes a comma in a value only behind a backslash. */
+static void add_escaped(char *to, size_t size, const char *text)
+{
+	size_t n = strlen(to);
+
+	for (; *text && n + 2 < size; text++) {
+		if (*text == ',' || *text == '\\')
+			to[n++] = '\\';
+		to[n++] = *text;
+	}
+	to[n] = '\0';
+}
+
+int kernel_mount_new_session(
+	struct fs *fs, const struct fuse_lowlevel_ops *ops, char *sentence, size_t size)
+{
+	unsigned long flags = options_mount_flags(fs->options);
+	char list[4096];
+	char *argv[] = {(char *)"localiofs", (char *)"-o", list, NULL};
+	struct fuse_args args = FUSE_ARGS_INIT(3, argv);
+	char ring[64] = "";
+
+	fuse_set_log_func(take_log);
+	fs->ring_reason = kernel_ring_why_not(fs);
+	fs->ring_depth = kernel_ring_depth();
+	if (fs->ring_reason == RING_REASON_NONE)
+		(void)snprintf(ring, sizeof(ring), ",io_uring,io_uring_q_depth=%u", fs->ring_depth);
+	/* suid and dev are root's to give. */
+	if (geteuid() != 0)
+		flags |= MS_NOSUID | MS_NODEV;
+	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s%s%s%s,fsname=", fs->rsize,
+		fs->options->debug ? ",debug" : "", /* libfuse logs each request and each reply, by number */
+		fs->allow_other ? ",allow_other" : "", flags & MS_RDONLY ? ",ro" : "",
+		flags & MS_NOSUID ? "" : ",suid", flags & MS_NODEV ? "" : ",dev",
+		flags & MS_NOEXEC ? ",noexec" : "", flags & MS_NOATIME ? ",noatime" : "",
+		flags & MS_SYNCHRONOUS ? ",sync" : "", ring);
+	add_escaped(list, sizeof(list), fs->spec);
+	fs->session = fuse_session_new(&args, ops, sizeof(*ops), fs);
+	fuse_opt_free_args(&args);
+	if (!fs->session) {
+		(void)snprintf(sentence, size, "libfuse refused the mount options " SHORT,
+			SHORTEN(list, 300));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+struct capture {
+	int memory, stderr_copy; /* -1 where it could not be made: then it is just printed */
+};
+
+static struct capture capture_begin(void)
+{
+	struct capture c = {.memory = memfd_create("stderr", MFD_CLOEXEC),
+		.stderr_copy = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
+
+	if (c.memory >= 0 && c.stderr_copy >= 0)
+		(void)dup2(c.memory, STDERR_FILENO);
+	LOCKED(&said.lock);
+	said.on = true;
+	said.text[0] = '\0';
+	return c;
+}
+
+/* What was said last and is no success; with keep all of it, on the true stderr. */
+static void capture_end(struct capture *c, bool keep, char *ret, size_t size)
+{
+	char text[1024], *line;
+	ssize_t n = 0;
+
+	if (c->memory >= 0 && c->stderr_copy >= 0) {
+		(void)dup2(c->stderr_copy, STDERR_FILENO);
+		n = pread(c->memory, text, sizeof(text) - 1, 0);
+	}
+	text[MAX(n, 0)] = '\0';
+	c->memory = close_fd(c->memory);
+	c->stderr_copy = close_fd(c->stderr_copy);
+	if (keep)
+		(void)write_all(STDERR_FILENO, text, strlen(text));
+	while (n > 0 && text[n - 1] == '\n')
+		text[--n] = '\0';
+	line = strrchr(text, '\n');
+	line = line ? line + 1 : text;
+	LOCKED(&said.lock);
+	said.on = false;
+	(void)snprintf(ret, size, "%s", line[0] ? line : said.text);
+}
+
+static int take_device(const struct mountinfo *m, void *arg)
+{
+	struct fs *fs = arg;
+
+	(void)snprintf(fs->device, sizeof(fs->device), "%s", m->device);
+	return 0;
+}
+
+/*
+ * The kernel begins with 128 KiB, too little to have more than one READ on the way to the server. Only
+ * root may ask for more, and a container's /sys may be read-only: then it stays so.
+ */
+static void set_read_ahead(const struct fs *fs)
+{
+	char path[128], text[32];
+	int n = snprintf(text, sizeof(text), "%u", kernel_mount_read_ahead(fs) >> 10);
+	_cleanup_close_ int fd = -1;
+
+	(void)snprintf(path, sizeof(path), "/sys/class/bdi/%s/read_ahead_kb", fs->device);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write_all(fd, text, (size_t)n) < 0)
+		log_debug("the kernel's read-ahead stays as it is");
+}
+
+unsigned kernel_mount_read_ahead(const struct fs *fs)
+{
+	return READ_AHEAD * fs->rsize;
+}
+
+int kernel_mount(struct fs *fs, const char *directory, char *sentence, size_t size)
+{
+	struct capture c = capture_begin();
+	int r = fuse_session_mount(fs->session, directory);
+	char why[512];
+
+	capture_end(&c, r == 0, why, sizeof(why));
+	if (r == 0) {
+		(void)mountinfo_at(directory, take_device, fs);
+		set_read_ahead(fs);
+		return 0;
+	}
+	if (strstr(why, "spawn"))
+		return fail(sentence, size, -EIO, directory,
+			"mounting needs CAP_SYS_ADMIN, or fusermount3 (package fuse3), which is not there");
+	return fail(sentence, size, geteuid() == 0 ? -EIO : -EPERM, directory,
+		why[0] ? why : "the kernel refused the mount");
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/local/granted_file.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define DIRECT_ALIGN_MAX 65536
+
+static int open_for_reading(int fd)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	r = open(path, O_RDONLY | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+/* Takes fd over. */
+static struct granted_file *new_file(struct fs *fs, int fd, int32_t number, uint64_t generation)
+{
+	struct granted_file *g = fd >= 0 ? malloc(sizeof(*g)) : NULL;
+
+	if (!g) {
+		(void)close_fd(fd);
+		backing_ids_close(fs->ids, number);
+		return NULL;
+	}
+	backing_ids_descriptors(fs->ids, 1);
+	*g = (struct granted_file){
+		.refs = 1, .fs = fs, .file.fd = fd, .number = number, .generation = generation, .align = 1};
+	return g;
+}
+
+struct granted_file *granted_file_new(
+	struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation)
+{
+	struct granted_file *g = new_file(fs, writable ? open_for_reading(fd) : fd, number, generation);
+
+	if (g && writable)
+		g->writer = new_file(fs, fd, 0, generation);
+	else if (writable)
+		(void)close_fd(fd);
+	return g;
+}
+
+/* What reads past the page cache must be aligned to; 0: there are none, or they would read much more than was asked for. */
+static unsigned direct_alignment(int fd)
+{
+	struct statx s;
+	unsigned align;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &s) < 0)
+		return 0;
+	align = MAX(s.stx_dio_offset_align, s.stx_dio_mem_align);
+	if (!(s.stx_mask & STATX_DIOALIGN)) /* btrfs does not say */
+		align = s.stx_blksize;
+	return align <= DIRECT_ALIGN_MAX && (align & (align - 1)) == 0 ? align : 0;
+}
+
+void granted_file_set_direct(struct granted_file *g, bool direct)
+{
+	unsigned align = direct ? direct_alignment(g->file.fd) : 0;
+
+	/* The description is this mount's alone. */
+	if (align != 0 && fcntl(g->file.fd, F_SETFL, O_DIRECT) < 0)
+		align = 0;
+	if (align == 0 && g->align > 1)
+		(void)fcntl(g->file.fd, F_SETFL, 0);
+	g->align = MAX(align, 1U);
+}
+
+struct granted_file *granted_file_ref(struct granted_file *g)
+{
+	(void)atomic_fetch_add(&g->refs, 1);
+	return g;
+}
+
+static bool ids_are_plain;
+
+/* One line that maps all of them to themselves. */
+static bool maps_all(const char *path)
+{
+	uint64_t inside, outside, count;
+	char text[64];
+
+	return read_small_file(path, text, sizeof(text)) > 0 &&
+	       sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside, &count) == 3 && inside == 0 &&
+	       outside == 0 && count == UINT32_MAX;
+}
+
+static void look_at_ids(void)
+{
+	ids_are_plain = maps_all("/proc/self/uid_map") && maps_all("/proc/self/gid_map");
+}
+
+int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct stat st;
+
+	(void)pthread_once(&once, look_at_ids);
+	if (!ids_are_plain)
+		return -EOPNOTSUPP;
+	if (fstat(g->file.fd, &st) < 0)
+		return -errno;
+	*ret = (struct nfs_attr){.mode = st.st_mode,
+		.nlink = (uint32_t)st.st_nlink,
+		.uid = st.st_uid,
+		.gid = st.st_gid,
+		.size = (uint64_t)st.st_size,
+		.used = (uint64_t)st.st_blocks * 512,
+		.fileid = st.st_ino,
+		.rdev_major = major(st.st_rdev),
+		.rdev_minor = minor(st.st_rdev),
+		.atime = st.st_atim,
+		.mtime = st.st_mtim,
+		.ctime = st.st_ctim};
+	return 0;
+}
+
+struct granted_file *granted_file_of(const struct fs *fs, struct inode *i)
+{
+	uint64_t generation = fs_generation(fs);
+
+	LOCKED(&i->lock);
+	return granted_file_serves(i->granted, generation) ? granted_file_ref(i->granted) : NULL;
+}
+
+static struct granted_file *writer_of(const struct fs *fs, struct inode *i, uint64_t generation)
+{
+	if (generation != fs_generation(fs))
+		return NULL;
+	LOCKED(&i->lock);
+	return granted_file_writes(i->granted, generation) ? granted_file_ref(i->granted->writer) : NULL;
+}
+
+struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation)
+{
+	struct granted_file *g = writer_of(fs, i, generation);
+	struct stat st;
+
+	if (g && (fstat(g->file.fd, &st) < 0 || (st.st_mode & (S_ISUID | S_ISGID)) != 0))
+		g = granted_file_unref(g);
+	return g;
+}
+
+struct granted_file *granted_file_take_writer(struct granted_file *g)
+{
+	return g ? STEAL_PTR(g->writer) : NULL;
+}
+
+void granted_file_changed(struct inode *i)
+{
+	LOCKED(&i->lock);
+	i->written_here++;
+	i->changed_past++;
+}
+
+void granted_file_take_error(const struct granted_file *g, struct inode *i)
+{
+	/* Behind the end of any file there is no page to wait for (mm/filemap.c file_fdatawait_range). */
+	int r = g ? sync_file_range(g->file.fd, INT64_MAX - 1, 1, SYNC_FILE_RANGE_WAIT_BEFORE) : 0;
+
+	if (r < 0 && errno != ENOSYS && errno != EPERM) /* seccomp */
+		write_log_fail(&i->writes, -errno);
+}
+
+static void file_closed(struct uring_file *file)
+{
+	struct granted_file *g = CONTAINER_OF(file, struct granted_file, file);
+
+	(void)granted_file_unref(g->writer);
+	backing_ids_descriptors(g->fs->ids, -1);
+	backing_ids_close(g->fs->ids, g->number);
+	free(g);
+}
+
+struct granted_file *granted_file_unref(struct granted_file *g)
+{
+	if (g && atomic_fetch_sub(&g->refs, 1) == 1)
+		uring_file_close(g->fs->uring, &g->file, file_closed);
+	return NULL;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * fcntl(2) and flock(2) locks: the kernel hands each to the daemon, since it would keep them by inode
+ * and tell nobody of them. Where the mount was told that they are to be local (nolock, local_lock), it may. A
+ * blocking one is answered when it has the lock, or when any signal comes for its caller: EINTR, which the
+ * kernel makes what the signal's action says.
+ */
+#include <fcntl.h>
+#include <sys/file.h>
+
+#include "fuse/kernel/caller.h"
+#include "fuse/fs/file.h"
+#include "fuse/kernel/kernel_ring.h"
+#include "base/log.h"
+
+struct lock_request {
+	struct lock_wait wait;
+	struct fs *fs;
+	fuse_req_t req;
+	atomic_uint *place; /* kernel_ring.h; NULL where waiting takes none */
+	bool no_place;      /* it may not wait, though it asked to */
+};
+
+/* Once for each mount. */
+static void notice(struct fs *fs, enum lock_kind kind)
+{
+	if (atomic_exchange(&fs->has_locked, true))
+		return;
+	log_warning("%s: a program locks a file with %s: locks hold on this mount only, other clients do not see "
+		    "them (mount with nolock if that is as it should be)",
+		fs->spec, kind == LOCK_KIND_FLOCK ? "flock" : "fcntl");
+}
+
+static void free_request(struct lock_request *q)
+{
+	if (q->place)
+		atomic_fetch_sub(q->place, 1);
+	free(q);
+}
+
+/*
+ * From libfuse, with a lock of the request: also while it is registered, when the table does not have
+ * it yet.
+ */
+static void interrupted(fuse_req_t req, void *data)
+{
+	struct lock_request *q = data;
+
+	if (!locks_cancel(q->fs->locks, &q->wait))
+		return;
+	(void)fuse_reply_err(req, EINTR);
+	free_request(q);
+}
+
+static void end(struct lock_request *q, int error)
+{
+	/* Waits for interrupted(), which uses q. */
+	fuse_req_interrupt_func(q->req, NULL, NULL);
+	(void)fuse_reply_err(q->req, error == -EAGAIN && q->no_place ? ENOLCK : -error);
+	free_request(q);
+}
+
+/* Over io_uring the kernel tells of no signal that came before the request did. */
+static bool signalled(struct lock_wait *w)
+{
+	return caller_signalled(fuse_req_ctx(CONTAINER_OF(w, struct lock_request, wait)->req)->pid);
+}
+
+static void waited(struct lock_wait *w, int error)
+{
+	end(CONTAINER_OF(w, struct lock_request, wait), error);
+}
+
+static void set(fuse_req_t req, fuse_ino_t ino, const struct lock *lock, bool sleep)
+{
+	struct lock_request *q = calloc(1, sizeof(*q));
+	struct fs *fs = fuse_req_userdata(req);
+	int r;
+
+	if (!q) {
+		(void)fuse_reply_err(req, ENOLCK);
+		return;
+	}
+	q->fs = fs;
+	q->req = req;
+	q->wait.lock = *lock;
+	q->wait.done = waited;
+	if (lock->mode != LOCK_MODE_NONE)
+		notice(fs, lock->kind);
+	/* Who gives up what they wait for must find an entry. */
+	if (sleep && fuse_req_is_uring(req)) {
+		q->place = kernel_ring_take_place(fs);
+		q->no_place = !q->place;
+		sleep = q->place != NULL;
+		q->wait.given_up = signalled;
+	}
+	if (sleep)
+		fuse_req_interrupt_func(req, interrupted, q);
+	r = locks_set(fs->locks, &fs_inode(fs, ino)->fh, &q->wait, sleep);
+	if (r <= 0)
+		end(q, r);
+}
+
+static struct lock range_of(const struct flock *f, const struct fuse_file_info *fi)
+{
+	return (struct lock){.kind = LOCK_KIND_RANGE,
+		.mode = f->l_type == F_WRLCK   ? LOCK_MODE_EXCLUSIVE
+			: f->l_type == F_RDLCK ? LOCK_MODE_SHARED
+					       : LOCK_MODE_NONE,
+		.owner = fi->lock_owner,
+		.via = fi->fh,
+		.quiet = file_of(fi)->quiet,
+		.start = f->l_start,
+		.end = f->l_len == 0 ? LOCK_END : f->l_start + f->l_len - 1,
+		.pid = f->l_pid};
+}
+
+static void op_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *f)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	struct lock wanted = range_of(f, fi), other;
+
+	f->l_type = F_UNLCK;
+	if (locks_test(fs->locks, &fs_inode(fs, ino)->fh, &wanted, &other)) {
+		f->l_type = other.mode == LOCK_MODE_EXCLUSIVE ? F_WRLCK : F_RDLCK;
+		f->l_start = other.start;
+		f->l_len = other.end == LOCK_END ? 0 : other.end - other.start + 1;
+		f->l_pid = other.pid;
+	}
+	(void)fuse_reply_lock(req, f);
+}
+
+static void op_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *f, int sleep)
+{
+	struct lock lock = range_of(f, fi);
+
+	set(req, ino, &lock, sleep);
+}
+
+static void op_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
+{
+	struct lock lock = {.kind = LOCK_KIND_FLOCK,
+		.mode = op & LOCK_EX   ? LOCK_MODE_EXCLUSIVE
+			: op & LOCK_SH ? LOCK_MODE_SHARED
+				       : LOCK_MODE_NONE,
+		.owner = fi->lock_owner,
+		.via = fi->fh,
+		.quiet = file_of(fi)->quiet,
+		.end = LOCK_END};
+
+	set(req, ino, &lock, !(op & LOCK_NB));
+}
+
+void lock_requests_set_operations(const struct fs *fs, struct fuse_lowlevel_ops *ops)
+{
+	if (!fs_kernel_locks(fs, LOCAL_LOCK_POSIX)) {
+		ops->getlk = op_getlk;
+		ops->setlk = op_setlk;
+	}
+	if (!fs_kernel_locks(fs, LOCAL_LOCK_FLOCK))
+		ops->flock = op_flock;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Attributes: getattr, setattr, access, statfs. */
+#include "fuse/request/request.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "fuse/fs/file.h"
+#include "fuse/local/granted_file.h"
+#include "fuse/local/server_refresh.h"
+
+#define MAY_WRITE (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
+
+struct setattr_request {
+	struct request r;
+	struct nfs_sattr sattr;
+	struct stable_wait wait;
+	struct broker_call broker;
+	bool by_open; /* ftruncate: the right is the open's */
+	bool allowed; /* the server was asked whether the caller may */
+};
+
+struct getattr_request {
+	struct request r;
+	struct behind_wait wait;
+	struct broker_call broker;
+};
+
+static struct request *from_call(struct nfs_call *call)
+{
+	return CONTAINER_OF(call, struct request, call);
+}
+
+/* Replies with the attributes that came; asks for them when they did not. */
+static void attr_done(struct nfs_call *call)
+{
+	struct request *r = from_call(call);
+	struct stat st;
+	double timeout;
+
+	if (call->error < 0) {
+		request_end_error(r, call->error);
+		return;
+	}
+	if (!call->has_attr) {
+		request_send(r, NFS_GETATTR, attr_done);
+		return;
+	}
+	/* Another file by now: the kernel would give the inode up for ever, even the root's. */
+	if ((call->attr.mode & S_IFMT) != r->inode->type) {
+		request_end_error(r, -ESTALE);
+		return;
+	}
+	timeout = request_tell_attributes(r, r->inode, &call->attr, &st);
+	(void)fuse_reply_attr(r->req, &st, timeout);
+	request_end(r);
+}
+
+static void ask_for_attributes(void *arg)
+{
+	request_send(arg, NFS_GETATTR, attr_done);
+}
+
+/* The server's own, or those of the file that it does not know to have changed. */
+static void ask_server_for_attributes(struct request *r)
+{
+	server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), ask_for_attributes, r);
+}
+
+/* What the sidecar cannot tell, the server does. */
+static void local_attr_done(struct broker_call *call, int error, const void *body)
+{
+	struct request *r = &CONTAINER_OF(call, struct getattr_request, broker)->r;
+	const struct broker_open_reply *reply = body;
+
+	if (error < 0 || reply->error < 0 || reply->attr.fileid != r->inode->fileid) {
+		ask_server_for_attributes(r);
+		return;
+	}
+	r->call.error = 0;
+	r->call.has_attr = true;
+	request_attr_of_broker(r, &reply->attr, &r->call.attr);
+	attr_done(&r->call);
+}
+
+/* By the descriptor that the file is read by, if there is one. */
+static bool know_attributes(struct request *r)
+{
+	struct granted_file *granted = granted_file_of(r->fs, r->inode);
+	int error;
+
+	if (!granted)
+		return false;
+	r->asked = attr_clock();
+	error = granted_file_attributes(granted, &r->call.attr);
+	(void)granted_file_unref(granted);
+	if (error < 0)
+		return false;
+	r->call.attr.fsid = r->fs->fsid;
+	r->call.error = 0;
+	r->call.has_attr = true;
+	return true;
+}
+
+static void getattr_settled(struct behind_wait *w, int error)
+{
+	struct getattr_request *g = CONTAINER_OF(w, struct getattr_request, wait);
+	struct request *r = &g->r;
+	struct broker_open body = {.fh = request_broker_fh(&r->inode->fh), .flags = BROKER_OPEN_ATTR};
+
+	if (error < 0) {
+		request_end_error(r, error);
+		return;
+	}
+	if (know_attributes(r)) {
+		attr_done(&r->call);
+		return;
+	}
+	if (!request_has_id(r->fs, r->inode)) {
+		ask_server_for_attributes(r);
+		return;
+	}
+	r->asked = attr_clock();
+	g->broker.done = local_attr_done;
+	probe_send(r->fs->probe, &g->broker, BROKER_OPEN, &body, sizeof(body));
+}
+
+/* What was written before is in the answer: size and times. */
+static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct getattr_request *g = calloc(1, sizeof(*g));
+
+	if (!g) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if (request_init(&g->r, req, ino, NULL, NULL) < 0)
+		return;
+	g->wait.done = getattr_settled;
+	g->wait.patience = request_patience(&g->r);
+	write_behind_settle(g->r.inode, &g->wait);
+}
+
+/* nfstime3 has 32 bits and no sign; like the kernel's client take the nearest time that it can say. */
+static struct timespec nfs_time(struct timespec t)
+{
+	if (t.tv_sec < 0)
+		return (struct timespec){0};
+	if (t.tv_sec > (time_t)UINT32_MAX)
+		return (struct timespec){.tv_sec = UINT32_MAX};
+	return t;
+}
+
+static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
+{
+	memset(s, 0, sizeof(*s));
+	s->set_mode = to_set & FUSE_SET_ATTR_MODE;
+	s->mode = attr->st_mode;
+	s->set_uid = to_set & FUSE_SET_ATTR_UID;
+	s->uid = attr->st_uid;
+	s->set_gid = to_set & FUSE_SET_ATTR_GID;
+	s->gid = attr->st_gid;
+	s->set_size = to_set & FUSE_SET_ATTR_SIZE;
+	s->size = (uint64_t)attr->st_size;
+	s->set_atime = to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW);
+	s->atime_now = to_set & FUSE_SET_ATTR_ATIME_NOW;
+	s->atime = nfs_time(attr->st_atim);
+	s->set_mtime = to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW);
+	s->mtime_now = to_set & FUSE_SET_ATTR_MTIME_NOW;
+	s->mtime = nfs_time(attr->st_mtim);
+}
+
+static void ask_server(struct setattr_request *s);
+
+static void answer_truncated(void *arg)
+{
+	struct request *r = arg;
+
+	attr_done(&r->call);
+}
+
+/* Whatever the sidecar did not do, the server may. */
+static void truncated(struct broker_call *call, int error, const void *body)
+{
+	struct setattr_request *s = CONTAINER_OF(call, struct setattr_request, broker);
+	struct request *r = &s->r;
+	const struct broker_truncated *reply = body;
+
+	(void)known_change_end(r->fs, r->inode, NULL, r->asked, &r->asked);
+	if (error < 0 || reply->error < 0 || reply->attr.fileid != r->inode->fileid) {
+		ask_server(s);
+		return;
+	}
+	granted_file_changed(r->inode);
+	r->call.error = 0;
+	r->call.has_attr = true;
+	request_attr_of_broker(r, &reply->attr, &r->call.attr);
+	/* No close follows truncate(2) at which other clients would be told. */
+	if (s->by_open)
+		attr_done(&r->call);
+	else
+		server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), answer_truncated, r);
+}
+
+static void truncate_locally(struct setattr_request *s)
+{
+	struct request *r = &s->r;
+	struct broker_truncate body = {.fh = request_broker_fh(&r->inode->fh),
+		.cred = request_broker_cred(&r->call.cred),
+		.size = s->sattr.size};
+
+	r->asked = attr_clock();
+	r->changed = true;
+	known_change_begin(r->inode);
+	s->broker.done = truncated;
+	probe_send(r->fs->probe, &s->broker, BROKER_TRUNCATE, &body, sizeof(body));
+}
+
+/* Whether somebody writes to the file locally, whose close or fsync is going to make it stable. */
+static bool is_written_locally(const struct fs *fs, struct inode *i)
+{
+	uint64_t generation = fs_generation(fs);
+
+	LOCKED(&i->lock);
+	return i->known.writers > 0 && ((open_mode_has_id_of(&i->mode, generation) && open_mode_registered(&i->mode) > 0) ||
+					       granted_file_writes(i->granted, generation));
+}
+
+/* Whether only the size is to be set, of such a file, and stable it need not be at once. */
+static bool is_local_truncation(const struct setattr_request *s)
+{
+	const struct nfs_sattr *a = &s->sattr;
+
+	return a->set_size && !a->set_mode && !a->set_uid && !a->set_gid && !a->set_atime && !a->set_mtime &&
+	       !fs_is_sync(s->r.fs) && is_written_locally(s->r.fs, s->r.inode);
+}
+
+/*
+ * What had to come before has: now the change itself. A write that failed is for those who have the file
+ * open, and is not sent again.
+ */
+static void send_setattr(struct setattr_request *s, int error)
+{
+	if (error == -EINTR || error == -ENOMEM) {
+		request_end_error(&s->r, error);
+		return;
+	}
+	if (is_local_truncation(s) && !s->allowed)
+		truncate_locally(s);
+	else
+		ask_server(s);
+}
+
+static void setattr_settled(struct behind_wait *w, int error)
+{
+	struct stable_wait *stable = CONTAINER_OF(w, struct stable_wait, behind);
+
+	send_setattr(CONTAINER_OF(stable, struct setattr_request, wait), error);
+}
+
+static void setattr_committed(struct stable_wait *w, int error)
+{
+	send_setattr(CONTAINER_OF(w, struct setattr_request, wait), error);
+}
+
+static void start_setattr(struct setattr_request *s)
+{
+	const struct nfs_sattr *a = &s->sattr;
+	struct request *r = &s->r;
+
+	/*
+	 * A write that a restarted server lost must not be sent again after the truncation, and neither
+	 * it nor COMMIT find itself forbidden by the new mode or owner.
+	 */
+	if ((a->set_size || a->set_mode || a->set_uid || a->set_gid) && write_log_dirty(&r->inode->writes)) {
+		s->wait.done = setattr_committed;
+		s->wait.patience = request_patience(r);
+		write_behind_commit(r->fs, r->inode, &r->call.cred, &s->wait);
+		return;
+	}
+	/* A write that came before must not change the times afterwards. */
+	s->wait.behind.done = setattr_settled;
+	s->wait.behind.patience = request_patience(r);
+	write_behind_settle(r->inode, &s->wait.behind);
+}
+
+static void truncate_access_done(struct nfs_call *call)
+{
+	struct setattr_request *s = CONTAINER_OF(call, struct setattr_request, r.call);
+	int error = call->error;
+
+	s->allowed = true;
+	if (error == 0 && (call->res.access & MAY_WRITE) != MAY_WRITE)
+		error = -EACCES;
+	if (error < 0)
+		request_end_error(&s->r, error);
+	else
+		start_setattr(s);
+}
+
+/*
+ * truncate(2) takes write permission, which the kernel asks nobody for; of SETATTR a server demands
+ * less: owners may always. So ACCESS decides, as with the kernel's client.
+ */
+static void ask_server(struct setattr_request *s)
+{
+	if (s->sattr.set_size && !s->by_open && !s->allowed) {
+		s->r.call.args.access.bits = MAY_WRITE;
+		request_send(&s->r, NFS_ACCESS, truncate_access_done);
+		return;
+	}
+	s->r.call.args.sattr = s->sattr;
+	request_send(&s->r, NFS_SETATTR, attr_done);
+}
+
+static void op_setattr(
+	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+{
+	struct setattr_request *s = calloc(1, sizeof(*s));
+	struct request *r;
+
+	if (!s) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	r = &s->r;
+	if (request_init(r, req, ino, NULL, NULL) < 0)
+		return;
+	s->by_open = fi != NULL;
+	if (fi)
+		r->call.cred = file_of(fi)->cred;
+	fill_sattr(&s->sattr, attr, to_set);
+	if (s->sattr.set_size && !fi && !is_local_truncation(s))
+		ask_server(s);
+	else
+		start_setattr(s);
+}
+
+static void access_done(struct nfs_call *call)
+{
+	struct request *r = from_call(call);
+	int error = call->error;
+
+	if (error == 0 && (call->res.access & call->args.access.bits) != call->args.access.bits)
+		error = -EACCES;
+	request_end_error(r, error);
+}
+
+/* Which ACCESS bits a mask of R_OK, W_OK, X_OK stands for; fs/nfs/dir.c nfs_access_calc_mask. */
+static uint32_t access_bits(uint32_t type, int mask)
+{
+	uint32_t bits = 0;
+
+	if (mask & R_OK)
+		bits |= NFS_ACCESS_READ;
+	if (mask & W_OK)
+		bits |= NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND |
+			(S_ISDIR(type) ? NFS_ACCESS_DELETE : 0);
+	if (mask & X_OK)
+		bits |= S_ISDIR(type) ? NFS_ACCESS_LOOKUP : NFS_ACCESS_EXECUTE;
+	return bits;
+}
+
+static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
+{
+	struct request *r = request_new(req, ino, NULL, NULL);
+
+	if (!r)
+		return;
+	r->call.args.access.bits = access_bits(r->inode->type, mask);
+	if (r->call.args.access.bits == 0)
+		request_send(r, NFS_GETATTR, access_done); /* F_OK: the file must be there */
+	else if (known_allowed(r->fs, r->inode, &r->call.cred, r->call.args.access.bits))
+		request_end_error(r, 0);
+	else
+		request_send(r, NFS_ACCESS, access_done);
+}
+
+static void statfs_done(struct nfs_call *call)
+{
+	struct request *r = from_call(call);
+	struct statvfs st = {.f_bsize = 4096, .f_frsize = 4096, .f_namemax = NFS_NAME_MAX};
+
+	if (call->error < 0) {
+		request_end_error(r, call->error);
+		return;
+	}
+	st.f_blocks = call->res.fsstat.tbytes / st.f_frsize;
+	st.f_bfree = call->res.fsstat.fbytes / st.f_frsize;
+	st.f_bavail = call->res.fsstat.abytes / st.f_frsize;
+	st.f_files = call->res.fsstat.tfiles;
+	st.f_ffree = call->res.fsstat.ffiles;
+	st.f_favail = call->res.fsstat.afiles;
+	st.f_fsid = r->fs->fsid;
+	(void)fuse_reply_statfs(r->req, &st);
+	request_end(r);
+}
+
+static void op_statfs(fuse_req_t req, fuse_ino_t ino)
+{
+	struct request *r = request_new(req, ino == 0 ? FUSE_ROOT_ID : ino, NULL, NULL);
+
+	if (r)
+		request_send(r, NFS_FSSTAT, statfs_done);
+}
+
+void attributes_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->getattr = op_getattr;
+	ops->setattr = op_setattr;
+	ops->access = op_access;
+	ops->statfs = op_statfs;
+}

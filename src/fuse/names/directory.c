@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Directories. An offset is the server's cookie of the entry before it, so telldir and seekdir work
+ * and no list is kept but the entries of the last reply, for as long as the kernel's next request
+ * goes on where they do.
+ */
+#include "fuse/request/request.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuse/local/server_refresh.h"
+#include "fuse/request/special_file.h"
+#include "localiofs/reason.h"
+
+#define REPLY_BYTES 65536 /* of directory asked for at once */
+
+/* An entry of the last reply, in memory of its own. */
+struct listed {
+	struct nfs_entry entry;
+	char name[];
+};
+
+/*
+ * An open directory. The lock guards the batch: the kernel sends one READDIR of an open file at a
+ * time, but nothing here depends on it.
+ */
+struct directory {
+	struct opened opened; /* in the inode's list */
+	struct inode *inode;  /* the kernel keeps it while this is open */
+	atomic_uint refs; /* the open one's, and one a request: its reply lets the kernel close */
+	struct nfs_cred cred;
+	pthread_mutex_t lock;
+	struct nfs_verf verf;
+	uint64_t epoch, asked; /* of the batch: known_epoch(), attr_clock() */
+	uint64_t came_ms;      /* when it did */
+	struct listed **batch;
+	size_t count;
+	uint64_t first; /* the offset that the batch starts at */
+	/* For a server whose cookies go round in a circle: see goes_round(). */
+	uint64_t last, mark;
+	unsigned batches, mark_after;
+	bool eof;       /* the batch is the directory's last */
+	bool plus;      /* the batch has handles and attributes */
+	bool plain;     /* this listing is without these: the server could not list an entry with them */
+};
+
+struct readdir_request {
+	struct request r;
+	struct directory *dir;
+	size_t size;
+	uint64_t offset;
+	bool plus;
+};
+
+static void drop_batch(struct directory *d)
+{
+	for (size_t n = 0; n < d->count; n++)
+		free(d->batch[n]);
+	free(d->batch);
+	d->batch = NULL;
+	d->count = 0;
+	d->eof = false;
+}
+
+static void unref_directory(struct directory *d)
+{
+	if (atomic_fetch_sub(&d->refs, 1) > 1)
+		return;
+	drop_batch(d);
+	(void)pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+static struct directory *directory_of(const struct fuse_file_info *fi)
+{
+	return (struct directory *)(uintptr_t)fi->fh;
+}
+
+static void free_opened(struct opened *o)
+{
+	unref_directory(CONTAINER_OF(o, struct directory, opened));
+}
+
+static void close_directory(struct directory *d)
+{
+	{
+		LOCKED(&d->inode->lock);
+		list_remove(&d->opened.node);
+	}
+	unref_directory(d);
+}
+
+struct opendir_request {
+	struct request r;
+	struct fuse_file_info fi;
+};
+
+static void reply_opendir(struct opendir_request *o)
+{
+	struct directory *d = calloc(1, sizeof(*d));
+	struct inode *i = o->r.inode;
+
+	if (!d) {
+		request_end_error(&o->r, -ENOMEM);
+		return;
+	}
+	d->opened.free = free_opened;
+	d->inode = i;
+	d->refs = 1;
+	d->cred = o->r.call.cred;
+	(void)pthread_mutex_init(&d->lock, NULL);
+	o->fi.fh = (uintptr_t)d;
+	{
+		LOCKED(&i->lock);
+		list_append(&i->opened, &d->opened.node);
+	}
+	if (fuse_reply_open(o->r.req, &o->fi) < 0)
+		close_directory(d);
+	request_end(&o->r);
+}
+
+static void opendir_done(struct nfs_call *call)
+{
+	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, r.call);
+
+	if (call->error < 0)
+		request_end_error(&o->r, call->error);
+	else if (!(call->res.access & NFS_ACCESS_READ))
+		request_end_error(&o->r, -EACCES);
+	else
+		reply_opendir(o);
+}
+
+/*
+ * As the kernel's NFS client does, ACCESS decides (nfs_permission). An O_SYNC open of the root by
+ * the mount's owner asks nobody: localioctl must get through while the server is away, and a
+ * listing on such a descriptor is decided by READDIR itself.
+ */
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct opendir_request *o = calloc(1, sizeof(*o));
+	struct request *r;
+
+	if (!o) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	r = &o->r;
+	o->fi = *fi;
+	if (request_init(r, req, ino, NULL, NULL) < 0)
+		return;
+	if (ino == FUSE_ROOT_ID && (fi->flags & O_SYNC) == O_SYNC &&
+		(r->call.cred.uid == r->fs->owner || r->call.cred.uid == 0)) {
+		reply_opendir(o);
+		return;
+	}
+	if (known_allowed(r->fs, r->inode, &r->call.cred, NFS_ACCESS_READ)) {
+		reply_opendir(o);
+		return;
+	}
+	/* LOOKUP as well, which who lists a directory asks for next. */
+	r->call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_LOOKUP;
+	request_send(r, NFS_ACCESS, opendir_done);
+}
+
+static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	close_directory(directory_of(fi));
+	(void)fuse_reply_err(req, 0);
+}
+
+struct fsyncdir_request {
+	struct request r;
+	struct broker_call broker;
+};
+
+/* Where the sidecar may not do it this mount is in the place of a remote one. */
+static void directory_synced(struct broker_call *call, int error, const void *body)
+{
+	struct request *r = &CONTAINER_OF(call, struct fsyncdir_request, broker)->r;
+	const struct broker_status *reply = body;
+	bool synced = error == 0 && (reply->reason == REASON_NONE || reply->reason == REASON_LIMIT);
+
+	request_end_error(r, synced ? reply->error : 0);
+}
+
+/*
+ * NFS servers make changes of names stable before they answer, RFC 1813 4.8. Not all do, and NFS has no call for it: so
+ * the sidecar does, where there is one.
+ */
+static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	struct fsyncdir_request *s;
+	struct broker_sync_dir body;
+
+	if (fs_generation(fs) == 0) {
+		(void)fuse_reply_err(req, 0);
+		return;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	request_init_open(&s->r, req, ino, &directory_of(fi)->cred);
+	body = (struct broker_sync_dir){
+		.fh = request_broker_fh(&s->r.inode->fh), .cred = request_broker_cred(&s->r.call.cred)};
+	s->broker.done = directory_synced;
+	probe_send(fs->probe, &s->broker, BROKER_SYNC_DIR, &body, sizeof(body));
+}
+
+static bool is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* Whether the kernel may know better: it wrote to the file since, or was told later attributes. */
+static bool is_outdated(const struct readdir_request *q, const struct nfs_fh *fh)
+{
+	struct inode *i = inode_table_find(q->r.fs->inodes, fh);
+	bool outdated = i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->came_ms) ||
+				   server_refresh_needed(q->r.fs, i));
+
+	(void)inode_unref(q->r.fs->inodes, i);
+	return outdated;
+}
+
+/* Adds one entry to the buffer; returns its size there, more than fits when it does not fit. */
+static size_t add_entry(struct readdir_request *q, char *buf, size_t space, const struct nfs_entry *e)
+{
+	struct request *r = &q->r;
+	struct fuse_entry_param entry = {0};
+	struct inode *i = NULL;
+	size_t used;
+
+	if (!q->plus) {
+		struct stat st = {.st_ino = e->fileid, .st_mode = e->has_attr ? e->attr.mode : 0};
+
+		return fuse_add_direntry(r->req, buf, space, e->name, &st, (off_t)e->cookie);
+	}
+	entry.attr.st_ino = e->fileid;
+	/* Without a node id the kernel takes the entry as a plain one. Which one a special file has, each caller asks. */
+	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_special_file(e->attr.mode) &&
+		!is_outdated(q, &e->fh) &&
+		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
+		r->entry_fh = e->fh;
+		r->entry_attr = e->attr;
+		if (request_make_entry(r, e->name, &entry, &i) < 0)
+			i = NULL;
+	} else if (e->has_attr) {
+		entry.attr.st_mode = e->attr.mode;
+	}
+	used = fuse_add_direntry_plus(r->req, buf, space, e->name, &entry, (off_t)e->cookie);
+	if (i && used > space)
+		inode_table_forget(r->fs->inodes, i, 1);
+	(void)inode_unref(r->fs->inodes, i);
+	return used;
+}
+
+/* The index in the batch at which an offset goes on; count when the batch does not have it. */
+static size_t batch_position(const struct directory *d, uint64_t offset)
+{
+	if (d->count == 0)
+		return d->count;
+	if (offset == d->first)
+		return 0;
+	for (size_t n = 0; n + 1 < d->count; n++)
+		if (d->batch[n]->entry.cookie == offset)
+			return n + 1;
+	return d->count;
+}
+
+/* With the directory's lock: replies from the batch; false when it has nothing for the offset. */
+static bool reply_from_batch(struct readdir_request *q)
+{
+	struct directory *d = q->dir;
+	size_t n = q->plus && !d->plus && !d->plain ? d->count : batch_position(d, q->offset);
+	bool at_end = d->eof && (d->count == 0 ? d->first == q->offset
+						: d->batch[d->count - 1]->entry.cookie == q->offset);
+	size_t used = 0;
+	char *buf;
+
+	if (n == d->count && !at_end)
+		return false;
+	q->r.asked = d->asked;
+	buf = malloc(q->size);
+	if (!buf) {
+		request_end_error(&q->r, -ENOMEM);
+		return true;
+	}
+	for (; n < d->count; n++) {
+		size_t size = add_entry(q, buf + used, q->size - used, &d->batch[n]->entry);
+
+		if (size > q->size - used)
+			break;
+		used += size;
+	}
+	(void)fuse_reply_buf(q->r.req, buf, used);
+	free(buf);
+	request_end(&q->r);
+	return true;
+}
+
+/*
+ * Brent's way to find a circle: a cookie is remembered, and another one after twice as many batches.
+ * Whoever comes across it again has not sought to an earlier place but was led there.
+ */
+static bool goes_round(struct readdir_request *q, const struct nfs_call *call)
+{
+	struct directory *d = q->dir;
+	size_t n = call->res.dir.count;
+
+	if (q->offset == 0 || q->offset != d->last) {
+		d->batches = 0;
+		d->mark_after = 1;
+	}
+	for (size_t i = 0; i < n && d->batches > 0; i++)
+		if (call->res.dir.entries[i].cookie == d->mark)
+			return true;
+	if (n == 0)
+		return false;
+	d->last = call->res.dir.entries[n - 1].cookie;
+	if (++d->batches >= d->mark_after) {
+		d->mark = d->last;
+		d->mark_after *= 2;
+	}
+	return false;
+}
+
+static int take_batch(struct readdir_request *q, const struct nfs_call *call)
+{
+	struct directory *d = q->dir;
+
+	drop_batch(d);
+	if (goes_round(q, call))
+		return -ELOOP;
+	d->batch = calloc(call->res.dir.count + 1, sizeof(struct listed *));
+	if (!d->batch)
+		return -ENOMEM;
+	for (size_t n = 0; n < call->res.dir.count; n++) {
+		const struct nfs_entry *e = &call->res.dir.entries[n];
+		size_t length = strlen(e->name) + 1;
+		struct listed *l = malloc(sizeof(*l) + length);
+
+		if (!l)
+			return -ENOMEM;
+		l->entry = *e;
+		memcpy(l->name, e->name, length);
+		l->entry.name = l->name;
+		d->batch[d->count++] = l;
+	}
+	d->verf = call->res.dir.verf;
+	d->epoch = known_epoch(q->r.inode);
+	d->asked = q->r.asked;
+	d->came_ms = now_ms();
+	d->first = q->offset;
+	d->eof = call->res.dir.eof;
+	d->plus = call->proc == NFS_READDIRPLUS;
+	return 0;
+}
+
+/*
+ * True for an error of READDIRPLUS that may be that of one entry, or of the procedure: READDIR, which needs no more than
+ * the directory, may do. NFS-Ganesha fails so once it has forgotten where a device or socket is (GETATTR after a
+ * restart), for as long as it remembers that file. What is the directory's own, READDIR says as well.
+ */
+static bool may_list_plainly(int error)
+{
+	switch (error) {
+	case -EACCES:
+	case -EINVAL:
+	case -EIO:
+	case -ENODEV:
+	case -ENXIO:
+	case -EOPNOTSUPP:
+	case -EPERM:
+	case -EREMOTE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void readdir_done(struct nfs_call *call)
+{
+	struct readdir_request *q = CONTAINER_OF(call, struct readdir_request, r.call);
+	struct directory *d = q->dir;
+
+	if (call->proc == NFS_READDIRPLUS && may_list_plainly(call->error)) {
+		{
+			LOCKED(&d->lock);
+			d->plain = true;
+		}
+		request_send(&q->r, NFS_READDIR, readdir_done);
+		return;
+	}
+	{
+		int error = call->error;
+
+		LOCKED(&d->lock);
+		if (error == 0)
+			error = take_batch(q, call);
+		/* A reply without entries that is not the end would be asked for again for ever. */
+		if (error == 0 && d->count == 0 && !d->eof)
+			error = -EIO;
+		if (error < 0)
+			request_end_error(&q->r, error);
+		else if (!reply_from_batch(q))
+			request_end_error(&q->r, -EIO);
+	}
+	unref_directory(d);
+}
+
+/* With the directory's lock: rewinddir wants what is there now, and a fresh verifier. */
+static void restart(struct directory *d)
+{
+	drop_batch(d);
+	d->plain = false;
+}
+
+/* With the directory's lock: what the call asks for. */
+static void fill_call(struct readdir_request *q)
+{
+	struct nfs_call *call = &q->r.call;
+
+	call->args.dir.cookie = q->offset;
+	call->args.dir.count = REPLY_BYTES;
+	if (q->offset != 0)
+		call->args.dir.verf = q->dir->verf;
+}
+
+static void read_directory(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+{
+	struct readdir_request *q = calloc(1, sizeof(*q));
+	struct directory *d = directory_of(fi);
+	bool answered = false, plain;
+
+	if (!q) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	request_init_open(&q->r, req, ino, &d->cred);
+	q->dir = d;
+	q->size = size;
+	q->offset = (uint64_t)offset;
+	q->plus = plus;
+	(void)atomic_fetch_add(&d->refs, 1);
+	{
+		LOCKED(&d->lock);
+		if (offset == 0)
+			restart(d);
+		else
+			answered = reply_from_batch(q);
+		if (!answered)
+			fill_call(q);
+		plain = d->plain;
+	}
+	if (answered)
+		unref_directory(d);
+	else
+		request_send(&q->r, plus && !plain ? NFS_READDIRPLUS : NFS_READDIR, readdir_done);
+}
+
+static void op_readdir(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	read_directory(req, ino, size, offset, fi, false);
+}
+
+static void op_readdirplus(
+	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+{
+	read_directory(req, ino, size, offset, fi, true);
+}
+
+void directory_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->opendir = op_opendir;
+	ops->releasedir = op_releasedir;
+	ops->fsyncdir = op_fsyncdir;
+	ops->readdir = op_readdir;
+	ops->readdirplus = op_readdirplus;
+}

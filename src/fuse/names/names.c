@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Names: lookup, make, remove, rename, link. */
+#include "fuse/request/request.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "fuse/names/default_acl.h"
+#include "fuse/known/search_acl.h"
+#include "fuse/names/silly.h"
+#include "fuse/request/special_file.h"
+
+static struct request *from_call(struct nfs_call *call)
+{
+	return CONTAINER_OF(call, struct request, call);
+}
+
+static void entry_done(struct nfs_call *call)
+{
+	if (call->error < 0)
+		request_end_error(from_call(call), call->error);
+	else
+		request_find_entry(from_call(call), request_reply_entry);
+}
+
+static void plain_done(struct nfs_call *call)
+{
+	request_end_error(from_call(call), call->error);
+}
+
+static void lookup_done(struct nfs_call *call)
+{
+	if (call->error == -ENOENT)
+		request_reply_absent(from_call(call));
+	else if (call->error < 0)
+		request_end_error(from_call(call), call->error);
+	else
+		request_find_entry(from_call(call), special_file_reply_entry);
+}
+
+static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct request *r = request_new(req, parent, name, NULL);
+	struct nfs_attr attr;
+	struct inode *i;
+	double seconds;
+	int known;
+
+	if (!r)
+		return;
+	known = known_lookup(r->fs, r->inode, name, &r->call.cred, &i, &attr, &seconds);
+	if (known == -EAGAIN) {
+		request_send(r, NFS_LOOKUP, lookup_done);
+		return;
+	}
+	r->fs->counters.lookups_known++;
+	search_acl_ask(r->fs, r->inode, &r->call.cred);
+	if (known < 0)
+		request_reply_absent(r);
+	else
+		request_reply_known(r, i, &attr, seconds);
+}
+
+static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
+{
+	struct fs *fs = fuse_req_userdata(req);
+
+	if (ino != FUSE_ROOT_ID)
+		inode_table_forget(fs->inodes, fs_inode(fs, ino), nlookup);
+	fuse_reply_none(req);
+}
+
+static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
+{
+	struct fs *fs = fuse_req_userdata(req);
+
+	for (size_t n = 0; n < count; n++)
+		if (forgets[n].ino != FUSE_ROOT_ID)
+			inode_table_forget(fs->inodes, fs_inode(fs, forgets[n].ino), forgets[n].nlookup);
+	fuse_reply_none(req);
+}
+
+static void make(fuse_req_t req, fuse_ino_t parent, const char *name, const char *target,
+	enum nfs_proc proc, mode_t mode, dev_t rdev)
+{
+	struct request *r = request_new(req, parent, name, target);
+
+	if (!r)
+		return;
+	r->call.args.sattr.set_mode = proc != NFS_SYMLINK;
+	r->call.args.sattr.mode = mode;
+	r->call.rdev_major = major(rdev);
+	r->call.rdev_minor = minor(rdev);
+	r->call.how = NFS_GUARDED;
+	default_acl_send(r, proc, entry_done);
+}
+
+static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
+{
+	make(req, parent, name, NULL, NFS_MKDIR, mode, 0);
+}
+
+static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
+{
+	make(req, parent, name, target, NFS_SYMLINK, 0777, 0);
+}
+
+/* mknod(2) of a regular file is a CREATE: NFSv3's MKNOD makes none. */
+static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
+{
+	make(req, parent, name, NULL, S_ISREG(mode) ? NFS_CREATE : NFS_MKNOD, mode, rdev);
+}
+
+static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	silly_remove_directory(req, parent, name);
+}
+
+static void remove_now(struct request *r)
+{
+	request_send(r, NFS_REMOVE, plain_done);
+}
+
+static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
+{
+	struct request *r = request_new(req, parent, name, NULL);
+
+	if (r)
+		silly_remove_name(r, remove_now);
+}
+
+static void rename_done(struct nfs_call *call)
+{
+	if (call->error < 0)
+		silly_rename_failed(from_call(call), call->error);
+	else
+		request_end_error(from_call(call), 0);
+}
+
+static void rename_now(struct request *r)
+{
+	request_send(r, NFS_RENAME, rename_done);
+}
+
+static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
+	const char *newname, unsigned flags)
+{
+	struct request *r;
+
+	/* NFSv3 has neither RENAME_NOREPLACE nor RENAME_EXCHANGE. */
+	if (flags != 0) {
+		(void)fuse_reply_err(req, EINVAL);
+		return;
+	}
+	r = request_new(req, parent, name, newname);
+	if (!r)
+		return;
+	request_set_directory2(r, newparent);
+	silly_replace_name(r, rename_now);
+}
+
+/* LINK answers with the attributes of the file, whose handle is known. */
+static void link_done(struct nfs_call *call)
+{
+	struct request *r = from_call(call);
+
+	if (call->error < 0) {
+		request_end_error(r, call->error);
+		return;
+	}
+	call->new_fh = r->inode->fh;
+	request_find_entry(r, request_reply_entry);
+}
+
+#define READ_AND_WRITE (NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
+
+static void link_access_done(struct nfs_call *call)
+{
+	struct request *r = from_call(call);
+	bool owner = call->has_attr && call->attr.uid == call->cred.uid;
+
+	if (call->error < 0)
+		request_end_error(r, call->error);
+	else if ((call->res.access & READ_AND_WRITE) != READ_AND_WRITE && !owner)
+		request_end_error(r, -EPERM);
+	else
+		request_send(r, NFS_LINK, link_done);
+}
+
+/* fs.protected_hardlinks; where nobody can tell, it is on. */
+static bool hard_links_are_protected(void)
+{
+	char text[16];
+
+	return read_small_file("/proc/sys/fs/protected_hardlinks", text, sizeof(text)) < 1 || text[0] != '0';
+}
+
+/*
+ * With fs.protected_hardlinks only who may read and write a file, or owns it, may give it another
+ * name (fs/namei.c may_linkat). The kernel has looked at everything but that permission, which it
+ * leaves to us without asking.
+ */
+static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
+{
+	struct request *r = request_new(req, ino, newname, NULL);
+
+	if (!r)
+		return;
+	request_set_directory2(r, newparent);
+	if (r->call.cred.uid == 0 || !hard_links_are_protected()) {
+		request_send(r, NFS_LINK, link_done);
+		return;
+	}
+	r->call.args.access.bits = READ_AND_WRITE;
+	request_send(r, NFS_ACCESS, link_access_done);
+}
+
+static void readlink_done(struct nfs_call *call)
+{
+	struct request *r = from_call(call);
+
+	if (call->error < 0) {
+		request_end_error(r, call->error);
+		return;
+	}
+	(void)fuse_reply_readlink(r->req, call->res.target);
+	request_end(r);
+}
+
+static void op_readlink(fuse_req_t req, fuse_ino_t ino)
+{
+	struct request *r = request_new(req, ino, NULL, NULL);
+
+	if (r)
+		request_send(r, NFS_READLINK, readlink_done);
+}
+
+void names_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->lookup = op_lookup;
+	ops->forget = op_forget;
+	ops->forget_multi = op_forget_multi;
+	ops->mkdir = op_mkdir;
+	ops->symlink = op_symlink;
+	ops->mknod = op_mknod;
+	ops->unlink = op_unlink;
+	ops->rmdir = op_rmdir;
+	ops->rename = op_rename;
+	ops->link = op_link;
+	ops->readlink = op_readlink;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/node/attr_memory.h"
+
+#include <stdatomic.h>
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool attr_memory_is_version(const struct attr_memory *m, const struct nfs_attr *attr)
+{
+	return m->known && m->attr.size == attr->size && same_time(&m->attr.mtime, &attr->mtime) &&
+	       same_time(&m->attr.ctime, &attr->ctime);
+}
+
+unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr,
+	const struct attr_limits *limits, uint64_t now)
+{
+	if (!attr_memory_is_version(m, attr)) {
+		m->known = true;
+		m->interval = limits->min;
+		m->interval_ms = now;
+	} else if (now - m->interval_ms > m->interval * UINT64_C(1000)) {
+		m->interval = MAX(MIN(m->interval * 2, limits->max), limits->min);
+		m->interval_ms = now;
+	}
+	m->attr = *attr;
+	m->until_ms = now + m->interval * UINT64_C(1000);
+	return m->interval;
+}
+
+void attr_memory_doubt(struct attr_memory *m)
+{
+	m->until_ms = 0;
+}
+
+uint64_t attr_memory_left_ms(const struct attr_memory *m, uint64_t now)
+{
+	return m->until_ms > now ? m->until_ms - now : 0;
+}
+
+static atomic_uint_fast64_t clock_now;
+
+uint64_t attr_clock(void)
+{
+	return clock_now;
+}
+
+uint64_t attr_clock_tick(void)
+{
+	return atomic_fetch_add(&clock_now, 1) + 1;
+}
+
+bool attr_memory_pages_are_good(const struct attr_memory *m, const struct nfs_attr *attr)
+{
+	return !m->pages_are_old && attr_memory_is_version(m, attr);
+}
+
+bool attr_memory_pages_are_believed(const struct attr_memory *m, uint64_t now)
+{
+	return !m->pages_are_old && attr_memory_left_ms(m, now) > 0;
+}
