@@ -14,14 +14,14 @@
 #include <sys/signalfd.h>
 
 #include "base/log.h"
-#include "sidecar/broker.h"
-#include "sidecar/exports_watch.h"
-#include "sidecar/name_thread.h"
+#include "sidecar/broker/broker.h"
+#include "sidecar/exports/exports_watch.h"
+#include "sidecar/host/name_thread.h"
 #include "sidecar/notify.h"
-#include "sidecar/registry_make.h"
-#include "sidecar/rpc_server.h"
+#include "sidecar/registry/registry_make.h"
+#include "sidecar/probes/rpc_server.h"
 #include "sidecar/sidecar_options.h"
-#include "sidecar/thread_cred.h"
+#include "sidecar/backing/thread_cred.h"
 #include "base/util.h"
 
 #define FILES_WANTED 65536U

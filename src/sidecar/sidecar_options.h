@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sidecar/server_kind.h"
+#include "sidecar/exports/server_kind.h"
 
 struct sidecar_options {
 	const struct server_kind *server; /* NULL: to be found out */

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "fuzz.h"
-#include "sidecar/export_table.h"
-#include "sidecar/exports_watch.h"
-#include "sidecar/peer.h"
+#include "sidecar/exports/export_table.h"
+#include "sidecar/exports/exports_watch.h"
+#include "sidecar/exports/peer.h"
 
 static inline void use_export_table(struct export_table *t)
 {

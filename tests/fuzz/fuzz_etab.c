@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export_table_use.h"
-#include "sidecar/etab.h"
+#include "sidecar/etab/etab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,7 +4,7 @@
 
 #include <sys/socket.h>
 
-#include "sidecar/packet.h"
+#include "sidecar/broker/packet.h"
 
 static void check_packet(const struct packet *p)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "sidecar/packet.h"
+#include "sidecar/broker/packet.h"
 #include "base/util.h"
 
 static int pair[2];

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/etab.h"
-#include "sidecar/exports_knfsd.h"
-#include "sidecar/peer.h"
+#include "sidecar/etab/etab.h"
+#include "sidecar/knfsd/exports_knfsd.h"
+#include "sidecar/exports/peer.h"
 #include "base/util.h"
 
 /* As exportfs of nfs-utils 2.6.2 writes a line for "/srv/data 10.0.0.0/8(rw)". */

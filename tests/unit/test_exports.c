@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/ganesha_conf.h"
-#include "sidecar/peer.h"
+#include "sidecar/ganesha/ganesha_conf.h"
+#include "sidecar/exports/peer.h"
 #include "base/util.h"
 
 #define FSAL "FSAL { Name = VFS; } "

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/handle_knfsd.h"
-#include "sidecar/server_kind.h"
+#include "sidecar/knfsd/handle_knfsd.h"
+#include "sidecar/exports/server_kind.h"
 #include "base/util.h"
 
 #define UUID 0x5a, 0x2d, 0xfa, 0xed, 0xbe, 0x42, 0x5d, 0x8e, 0x90, 0x52, 0xf9, 0xb5, 0x97, 0xc5, 0xd2, 0x01

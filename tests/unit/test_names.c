@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sidecar/etab.h"
-#include "sidecar/groups_knfsd.h"
-#include "sidecar/names_knfsd.h"
+#include "sidecar/etab/etab.h"
+#include "sidecar/knfsd/groups_knfsd.h"
+#include "sidecar/knfsd/names_knfsd.h"
 
 static int domain_of(const char *content, const char *address, char *ret, size_t size)
 {

@@ -7,7 +7,7 @@
 #include <sys/fsuid.h>
 #include <sys/socket.h>
 
-#include "sidecar/nfs_server.h"
+#include "sidecar/host/nfs_server.h"
 #include "base/util.h"
 
 #define SOMEBODY 1000

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sidecar/peer_process.h"
+#include "sidecar/registry/peer_process.h"
 #include "base/util.h"
 
 #ifndef SO_PEERPIDFD

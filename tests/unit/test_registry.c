@@ -18,9 +18,9 @@
 #include "wire/nonce.h"
 #include "probe/owner_proof.h"
 #include "wire/registry.h"
-#include "sidecar/nonces.h"
-#include "sidecar/owner_check.h"
-#include "sidecar/registry_make.h"
+#include "sidecar/registry/nonces.h"
+#include "sidecar/registry/owner_check.h"
+#include "sidecar/registry/registry_make.h"
 #include "base/util.h"
 
 #define USER 64207

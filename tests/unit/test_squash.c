@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "sidecar/access_ganesha.h"
-#include "sidecar/squash_ganesha.h"
-#include "sidecar/squash_knfsd.h"
+#include "sidecar/ganesha/access_ganesha.h"
+#include "sidecar/ganesha/squash_ganesha.h"
+#include "sidecar/knfsd/squash_knfsd.h"
 #include "base/util.h"
 
 #define ANON 65534

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/backing/export_mount.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+
+#include "base/util.h"
+
+/*
+ * No symlink anywhere in it: the server looked the path up once, the sidecar does so again and again,
+ * and who may write to a directory above must not lead it to another filesystem.
+ */
+int export_mount_open_directory(const char *path, int flags)
+{
+	struct open_how how = {.flags = (uint64_t)flags | O_DIRECTORY | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS};
+	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int clone_mount(int root, uint64_t set, uint64_t clear)
+{
+	struct mount_attr attr = {.attr_set = set, .attr_clr = clear};
+	_cleanup_close_ int tree =
+		open_tree(root, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	int fd;
+
+	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return -errno;
+	/* The clone lives as long as this descriptor of it; the tree's own is an O_PATH one. */
+	fd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int export_mount_open(const char *path, struct export_mount **ret)
+{
+	struct export_mount *m = calloc(1, sizeof(*m));
+	int r;
+
+	if (m == NULL)
+		return -ENOMEM;
+	*m = (struct export_mount){.refs = 1, .root = -1, .clone = -1, .judge = -1};
+	/* Not O_PATH: open_by_handle_at() takes none. */
+	r = m->root = export_mount_open_directory(path, O_RDONLY);
+	if (r >= 0)
+		r = filesystem_id_read(m->root, &m->id);
+	if (r >= 0)
+		r = m->clone = clone_mount(m->root,
+			MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC, 0);
+	if (r >= 0 && m->id.noexec)
+		r = m->judge = clone_mount(m->root, 0, MOUNT_ATTR_NOEXEC);
+	if (r < 0) {
+		(void)export_mount_unref(m);
+		return r;
+	}
+	*ret = m;
+	return 0;
+}
+
+struct export_mount *export_mount_ref(struct export_mount *m)
+{
+	m->refs++;
+	return m;
+}
+
+struct export_mount *export_mount_unref(struct export_mount *m)
+{
+	if (m == NULL || --m->refs > 0)
+		return NULL;
+	(void)close_fd(m->judge);
+	(void)close_fd(m->clone);
+	(void)close_fd(m->root);
+	free(m);
+	return NULL;
+}
+
+int export_mount_check(const struct export_mount *m, const char *path)
+{
+	_cleanup_close_ int fd = export_mount_open_directory(path, O_PATH);
+
+	return fd < 0 ? fd : filesystem_id_check(fd, &m->id);
+}
+
+union file_handle_room {
+	struct file_handle handle;
+	char bytes[sizeof(struct file_handle) + NFS_HANDLE_MAX_KERNEL];
+};
+
+static int open_handle(int mount, const struct nfs_handle *h, int flags)
+{
+	union file_handle_room u = {.bytes = {0}};
+	int fd;
+
+	if (h->is_root)
+		fd = openat(mount, ".", flags | O_CLOEXEC);
+	else {
+		u.handle.handle_bytes = h->kernel_length;
+		u.handle.handle_type = h->kernel_type;
+		memcpy(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length);
+		fd = open_by_handle_at(mount, &u.handle, flags | O_NOFOLLOW | O_CLOEXEC);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
+/* Filesystems ignore what they do not need of a handle: one file would have many. */
+static bool is_own_handle(int fd, const struct nfs_handle *h)
+{
+	union file_handle_room u = {.handle.handle_bytes = NFS_HANDLE_MAX_KERNEL};
+	int mount_id;
+
+	return name_to_handle_at(fd, "", &u.handle, &mount_id, AT_EMPTY_PATH) == 0 &&
+		u.handle.handle_type == h->kernel_type &&
+		u.handle.handle_bytes == h->kernel_length &&
+		memcmp(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length) == 0;
+}
+
+int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h)
+{
+	_cleanup_close_ int fd = open_handle(m->judge >= 0 ? m->judge : m->root, h, O_PATH);
+
+	if (fd < 0)
+		return fd;
+	return h->is_root || is_own_handle(fd, h) ? steal_fd(&fd) : -ESTALE;
+}
+
+int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how)
+{
+	static const int flags[] = {
+		[EXPORT_MOUNT_PATH] = O_PATH, [EXPORT_MOUNT_WRITE] = O_RDWR | O_NONBLOCK | O_NOCTTY,
+		[EXPORT_MOUNT_READ] = O_RDONLY | O_NONBLOCK | O_NOCTTY,
+		[EXPORT_MOUNT_READ_ON_CLONE] = O_RDONLY | O_NONBLOCK | O_NOCTTY};
+
+	return open_handle(how == EXPORT_MOUNT_READ_ON_CLONE ? m->clone : m->root, h, flags[how]);
+}
+
+bool export_mount_read_only(const struct export_mount *m)
+{
+	struct statfs fs;
+
+	return fstatfs(m->root, &fs) < 0 || (fs.f_flags & ST_RDONLY) != 0;
+}

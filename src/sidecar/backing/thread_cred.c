@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/backing/thread_cred.h"
+
+#include <cap-ng.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "base/log.h"
+#include "base/util.h"
+
+static const struct {
+	unsigned cap;
+	const char *name, *why;
+} kept[] = {
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "FUSE_DEV_IOC_BACKING_OPEN and _CLOSE, open_tree, mount_setattr, the registry's marks, proofs of owners"},
+	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "open_by_handle_at; what nfsd leaves an unsquashed root"},
+	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", "what nfsd leaves an unsquashed root"},
+	{CAP_SETUID, "CAP_SETUID", "setfsuid to the squashed uid"},
+	{CAP_SETGID, "CAP_SETGID", "setfsgid and setgroups to the squashed groups"},
+};
+
+/* What a thread has while it registers: no FSETID, SYS_RESOURCE, DAC_OVERRIDE, DAC_READ_SEARCH. */
+static const unsigned registrar[] = {CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID};
+
+static int set_effective(const unsigned *caps, size_t n)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data) < 0)
+		return -errno;
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i].effective = 0;
+	for (size_t i = 0; i < n; i++)
+		data[CAP_TO_INDEX(caps[i])].effective |= CAP_TO_MASK(caps[i]);
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i].effective &= data[i].permitted;
+	header.pid = 0;
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+int thread_cred_check(char *ret_missing, size_t size)
+{
+	size_t used = 0;
+	char map[256];
+	unsigned inside, outside, count;
+
+	ret_missing[0] = '\0';
+	if (read_small_file("/proc/self/uid_map", map, sizeof(map)) <= 0 ||
+		sscanf(map, "%u %u %u", &inside, &outside, &count) != 3 || inside != 0 ||
+		outside != 0 || count != UINT32_MAX) {
+		(void)snprintf(ret_missing, size, "the initial user namespace");
+		return -EPERM;
+	}
+	/* With it the filesystem capabilities would stay when the uid changes. */
+	if (prctl(PR_GET_SECUREBITS) & SECBIT_NO_SETUID_FIXUP) {
+		(void)snprintf(ret_missing, size, "secure bits without no_setuid_fixup, capabilities(7)");
+		return -EPERM;
+	}
+	(void)capng_get_caps_process();
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		if (capng_have_capability(CAPNG_EFFECTIVE, kept[i].cap))
+			continue;
+		used += (size_t)snprintf(ret_missing + used, size - used, "%s%s (%s)",
+			used > 0 ? ", " : "", kept[i].name, kept[i].why);
+		if (used >= size)
+			break;
+	}
+	return used > 0 ? -EPERM : 0;
+}
+
+int thread_cred_confine(bool bind_reserved)
+{
+	capng_clear(CAPNG_SELECT_BOTH);
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].cap);
+	if (bind_reserved) /* probeport= below 1024 */
+		(void)capng_update(
+			CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_BIND_SERVICE);
+	(void)capng_apply(CAPNG_SELECT_BOUNDS); /* needs CAP_SETPCAP, which a unit may withhold */
+	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
+		return -EPERM;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+/* What the thread is: each call that changes nothing is one that need not be made. */
+static _Thread_local struct {
+	struct broker_cred cred;
+	bool known;     /* what it is: what the process was at first */
+	bool registrar; /* the effective set was made smaller */
+} now;
+
+static bool same_groups(const struct broker_cred *cred)
+{
+	return now.known && now.cred.ngroups == cred->ngroups &&
+		memcmp(now.cred.groups, cred->groups, cred->ngroups * sizeof(cred->groups[0])) == 0;
+}
+
+static int set_groups(const struct broker_cred *cred)
+{
+	gid_t groups[BROKER_MAX_GROUPS];
+
+	for (uint32_t i = 0; i < cred->ngroups; i++)
+		groups[i] = cred->groups[i];
+	now.known = false;
+	if (syscall(SYS_setgroups, (size_t)cred->ngroups, groups) < 0)
+		return -errno;
+	now.cred.ngroups = cred->ngroups;
+	memcpy(now.cred.groups, cred->groups, sizeof(cred->groups));
+	now.known = true;
+	return 0;
+}
+
+/* setfsuid() and setfsgid() have no error; asking with -1 changes nothing and shows the value. */
+int thread_cred_become(const struct broker_cred *cred)
+{
+	bool known = now.known;
+	int r = 0;
+
+	if (cred->ngroups > BROKER_MAX_GROUPS)
+		return -EINVAL;
+	if (!same_groups(cred))
+		r = set_groups(cred);
+	if (r < 0)
+		return r;
+	if (!known || now.cred.gid != cred->gid) {
+		(void)setfsgid(cred->gid);
+		now.cred.gid = (gid_t)setfsgid((gid_t)-1);
+	}
+	if (!known || now.cred.uid != cred->uid) {
+		(void)setfsuid(cred->uid);
+		now.cred.uid = (uid_t)setfsuid((uid_t)-1);
+	}
+	return now.cred.gid == cred->gid && now.cred.uid == cred->uid ? 0 : -EPERM;
+}
+
+int thread_cred_become_registrar(const struct broker_cred *cred)
+{
+	int r = thread_cred_become(cred);
+
+	if (r < 0)
+		return r;
+	now.registrar = true;
+	return set_effective(registrar, ARRAY_SIZE(registrar));
+}
+
+bool thread_cred_allows(int fd, int mode)
+{
+	return syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS) == 0;
+}
+
+void thread_cred_restore(void)
+{
+	static const struct broker_cred root;
+	unsigned caps[ARRAY_SIZE(kept) + 1];
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		caps[i] = kept[i].cap;
+	caps[ARRAY_SIZE(kept)] = CAP_NET_BIND_SERVICE;
+	/* CAP_SETUID and CAP_SETGID never went away; the others come back with the uid, capabilities(7). */
+	r = thread_cred_become(&root);
+	if (r >= 0 && now.registrar)
+		r = set_effective(caps, ARRAY_SIZE(caps));
+	now.registrar = false;
+	if (r < 0) {
+		log_error("credentials cannot be restored: %s", strerror(-r));
+		abort();
+	}
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/broker/broker.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "sidecar/broker/hang_up.h"
+#include "sidecar/registry/owner_check.h"
+#include "sidecar/broker/packet.h"
+#include "sidecar/session/session.h"
+
+#define STACK_SIZE   (256 * 1024)
+#define STOP_WAIT_MS 2000
+
+static void wake(int event_fd)
+{
+	uint64_t one = 1;
+
+	(void)!write(event_fd, &one, sizeof(one)); /* full: it is awake anyway */
+}
+
+int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s)
+{
+	*b = (struct broker){.lock = PTHREAD_MUTEX_INITIALIZER,
+		.exports = exports,
+		.socket = made->socket,
+		.recheck_s = recheck_s,
+		.listener = made->listener};
+	list_init(&b->sessions);
+	account_init(&b->account);
+	nonces_init(&b->nonces, made->file->slots);
+	b->reap_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return b->reap_fd < 0 ? -errno : owner_check_device(&b->memfd_device);
+}
+
+static int start_thread(struct session *s)
+{
+	pthread_attr_t attr;
+	int r = pthread_attr_init(&attr);
+
+	if (r != 0)
+		return -r;
+	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+	r = pthread_create(&s->thread, &attr, session_run, s);
+	(void)pthread_attr_destroy(&attr);
+	return -r;
+}
+
+static void add_session(struct broker *b, struct session *s)
+{
+	int socket = s->socket, r;
+
+	{
+		LOCKED(&b->lock);
+		list_append(&b->sessions, &s->node);
+		b->nsessions++;
+	}
+	r = start_thread(s);
+	if (r < 0) {
+		log_error("no thread for a session: %s", strerror(-r));
+		LOCKED(&b->lock);
+		list_remove(&s->node);
+		b->nsessions--;
+		account_end(&b->account, &s->account);
+		(void)close_fd(s->event_fd);
+		free(s);
+		hang_up(socket);
+		return;
+	}
+	/* Until it has its own descriptor table ours must stay as it is. */
+	while (sem_wait(&s->ready) < 0 && errno == EINTR)
+		;
+	if (!s->has_table) {
+		hang_up(socket);
+		return;
+	}
+	/* The last close is the session's, which may wait for it. */
+	(void)close_fd(socket);
+	(void)sem_post(&s->alone);
+}
+
+static void refuse(int fd, uid_t uid)
+{
+	log_warning_limited("uid %u has too many sessions, or the client that it is one of", uid);
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+		(void)packet_send_status(fd, BROKER_GOODBYE, 0, -EUSERS, REASON_LIMIT);
+}
+
+/* NULL: nothing is counted, and the socket the caller's. */
+static struct session *new_session(struct broker *b, int fd)
+{
+	struct timeval timeout = {.tv_sec = 5};
+	struct account_session account;
+	struct session *s;
+	int r = account_begin(&b->account, fd, &account);
+
+	if (r == -EUSERS)
+		refuse(fd, account.uid);
+	if (r < 0)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (s != NULL)
+		s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	/* A client that does not read its replies must not hold its session for ever. */
+	if (s == NULL || s->event_fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0) {
+		account_end(&b->account, &account);
+		if (s != NULL)
+			(void)close_fd(s->event_fd);
+		free(s);
+		return NULL;
+	}
+	s->broker = b;
+	s->account = account;
+	(void)sem_init(&s->ready, 0, 0);
+	(void)sem_init(&s->alone, 0, 0);
+	s->socket = fd;
+	return s;
+}
+
+void broker_accept(struct broker *b)
+{
+	int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct session *s = fd >= 0 ? new_session(b, fd) : NULL;
+
+	if (s != NULL)
+		add_session(b, s);
+	else if (fd >= 0)
+		hang_up(fd);
+}
+
+void broker_reap(struct broker *b)
+{
+	struct list finished;
+	uint64_t n;
+
+	(void)!read(b->reap_fd, &n, sizeof(n));
+	list_init(&finished);
+	{
+		LOCKED(&b->lock);
+		LIST_FOREACH(pos, &b->sessions)
+		{
+			if (!CONTAINER_OF(pos, struct session, node)->finished)
+				continue;
+			list_remove(pos);
+			list_append(&finished, pos);
+			b->nsessions--;
+		}
+	}
+	LIST_FOREACH(pos, &finished)
+	{
+		struct session *s = CONTAINER_OF(pos, struct session, node);
+
+		(void)pthread_join(s->thread, NULL); /* it has nothing left to do */
+		account_end(&b->account, &s->account);
+		(void)close_fd(s->event_fd);
+		free(s);
+	}
+}
+
+void broker_exports_changed(struct broker *b)
+{
+	LOCKED(&b->lock);
+	LIST_FOREACH(pos, &b->sessions)
+		wake(CONTAINER_OF(pos, struct session, node)->event_fd);
+}
+
+void broker_stop(struct broker *b)
+{
+	uint64_t deadline = now_ms() + STOP_WAIT_MS;
+	struct pollfd ending = {.fd = b->reap_fd, .events = POLLIN};
+
+	b->listener = close_fd(b->listener);
+	{
+		LOCKED(&b->lock);
+		LIST_FOREACH(pos, &b->sessions)
+		{
+			struct session *s = CONTAINER_OF(pos, struct session, node);
+
+			s->stop = true;
+			wake(s->event_fd);
+		}
+	}
+	/* One whose client's descriptor hangs ends with the process. */
+	while (b->nsessions > 0 && now_ms() < deadline) {
+		broker_reap(b);
+		if (b->nsessions > 0)
+			(void)poll(&ending, 1, (int)(deadline - now_ms()));
+	}
+	if (b->nsessions > 0)
+		log_warning("%u sessions did not end in time", b->nsessions);
+}
+
+int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret)
+{
+	struct broker *b = s->broker;
+	int r;
+
+	ret->recheck_s = b->recheck_s;
+	ret->probeport = b->probeport;
+	{
+		LOCKED(&b->lock);
+		r = nonces_announce(&b->nonces, s, half, ret->uuid, &ret->slot);
+	}
+	if (r == -EFAULT) {
+		b->registry_lost = true;
+		wake(b->reap_fd);
+	}
+	return r;
+}
+
+bool broker_expects(struct broker *b, const uint8_t uuid[16])
+{
+	LOCKED(&b->lock);
+	return nonces_find(&b->nonces, uuid) != NULL;
+}
+
+void broker_forget(struct session *s)
+{
+	LOCKED(&s->broker->lock);
+	nonces_forget(&s->broker->nonces, s);
+}
+
+bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port)
+{
+	LOCKED(&s->broker->lock);
+	if (s->matches == *seen)
+		return false;
+	*seen = s->matches;
+	*ret_peer = s->peer;
+	*ret_port = s->peer_port;
+	return true;
+}
+
+int broker_match(
+	struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port)
+{
+	struct session *s;
+
+	LOCKED(&b->lock);
+	s = nonces_use(&b->nonces, uuid);
+	if (s == NULL)
+		return -ENOENT;
+	if (s->matches++ == 0)
+		account_matched(&b->account, &s->account);
+	s->peer = *peer;
+	s->peer_port = port;
+	wake(s->event_fd);
+	return 0;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/broker/packet.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "net/scm_fd.h"
+#include "base/util.h"
+
+#define MAX_FDS 4 /* room to find out that there are too many */
+
+static bool fh_valid(const struct broker_fh *fh)
+{
+	return fh->length >= 1 && fh->length <= BROKER_MAX_FH;
+}
+
+static int check_asker(const struct broker_fh *fh, const struct broker_cred *cred)
+{
+	return fh_valid(fh) && cred->ngroups <= BROKER_MAX_GROUPS ? 0 : -EPROTO;
+}
+
+/* True if a client of another version introduces itself: of its ANNOUNCE only the first bytes are known. */
+static bool is_other_version(const struct packet *p, size_t size)
+{
+	return size >= sizeof(p->header) + sizeof(p->body.announce.version) && p->header.length == size &&
+		p->header.type == BROKER_ANNOUNCE && p->body.announce.version != BROKER_VERSION;
+}
+
+int packet_check(const struct packet *p, size_t size, int fds)
+{
+	if (is_other_version(p, size))
+		return -EPROTONOSUPPORT;
+	if (size < sizeof(p->header) || p->header.length != size ||
+		p->header.type >= BROKER_REPLY || broker_packet_length(p->header.type) != size)
+		return -EPROTO;
+	if (fds > (p->header.type == BROKER_HELLO || p->header.type == BROKER_PROVE ? 1 : 0))
+		return -EPROTO;
+	switch (p->header.type) {
+	case BROKER_HELLO:
+		return fh_valid(&p->body.hello.root) ? 0 : -EPROTO;
+	case BROKER_OPEN:
+		return check_asker(&p->body.open.fh, &p->body.open.cred);
+	case BROKER_TRUNCATE:
+		return check_asker(&p->body.truncate.fh, &p->body.truncate.cred);
+	case BROKER_SYNC_DIR:
+		return check_asker(&p->body.sync_dir.fh, &p->body.sync_dir.cred);
+	default:
+		return 0;
+	}
+}
+
+int packet_receive(int socket, bool with_fd, struct packet *ret)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(MAX_FDS * sizeof(int))];
+	} control;
+	struct iovec iov = {.iov_base = ret, .iov_len = BROKER_MAX_MESSAGE};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		/* Without room the kernel drops what came, and calls no flush() as our close() would. */
+		.msg_control = with_fd ? &control : NULL,
+		.msg_controllen = with_fd ? sizeof(control) : 0};
+	int fds[MAX_FDS], nfds = 0, r;
+	ssize_t n;
+
+	ret->fd = -1;
+	do
+		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL; c = CMSG_NXTHDR(&msg, c)) {
+		size_t bytes = c->cmsg_len - CMSG_LEN(0);
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < bytes / sizeof(int) && nfds < MAX_FDS; i++)
+			memcpy(&fds[nfds++], CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+	}
+	if (n == 0 && nfds == 0)
+		r = -ECONNRESET;
+	else if ((msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
+		r = -EPROTO;
+	else
+		r = packet_check(ret, (size_t)n, nfds);
+	if (r >= 0 && nfds == 1) {
+		ret->fd = fds[0];
+		return 0;
+	}
+	while (nfds > 0)
+		(void)close_fd(fds[--nfds]);
+	return r;
+}
+
+int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd)
+{
+	struct {
+		struct broker_header header;
+		uint8_t body[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
+	} out = {.header = {.type = type, .length = broker_packet_length(type), .id = id}};
+	struct scm_fd control;
+	struct iovec iov = {.iov_base = &out, .iov_len = out.header.length};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	ssize_t n;
+
+	if (out.header.length == 0 || out.header.length > sizeof(out))
+		return -EINVAL;
+	memcpy(out.body, body, out.header.length - sizeof(out.header));
+	scm_fd_attach(&control, &msg, fd);
+	do
+		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason)
+{
+	struct broker_status s = {.error = error, .reason = reason};
+
+	return packet_send(socket, type, id, &s, -1);
+}

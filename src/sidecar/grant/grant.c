@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/grant/grant.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "localiofs/reason.h"
+#include "sidecar/grant/claimable.h"
+#include "sidecar/backing/fuse_device.h"
+#include "sidecar/backing/thread_cred.h"
+#include "base/util.h"
+
+int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
+{
+	struct statx *s = ret_stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, s) < 0)
+		return -errno;
+	*ret = (struct broker_attr){
+		.fileid = s->stx_ino,
+		.size = s->stx_size,
+		.used = s->stx_blocks * 512,
+		.atime_sec = s->stx_atime.tv_sec,
+		.mtime_sec = s->stx_mtime.tv_sec,
+		.ctime_sec = s->stx_ctime.tv_sec,
+		.atime_nsec = s->stx_atime.tv_nsec,
+		.mtime_nsec = s->stx_mtime.tv_nsec,
+		.ctime_nsec = s->stx_ctime.tv_nsec,
+		.mode = s->stx_mode,
+		.nlink = s->stx_nlink,
+		.uid = s->stx_uid,
+		.gid = s->stx_gid,
+		.rdev_major = s->stx_rdev_major,
+		.rdev_minor = s->stx_rdev_minor,
+	};
+	return 0;
+}
+
+/* What stays here: on the clone where nothing may be changed. */
+static int open_kept(const struct grant_context *g, bool writable)
+{
+	return export_mount_open_file(
+		g->at->mount, &g->at->handle, writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
+}
+
+/* The id, and the descriptor to keep; or a negative errno. */
+static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable,
+	int *ret_kept)
+{
+	_cleanup_close_ int kept = open_kept(g, writable);
+	int id;
+
+	if (kept < 0)
+		return kept;
+	id = thread_cred_become_registrar(cred);
+	if (id >= 0)
+		id = fuse_device_backing_open(g->fuse_fd, kept);
+	thread_cred_restore();
+	if (id > 0)
+		*ret_kept = steal_fd(&kept);
+	return id;
+}
+
+/*
+ * A descriptor for reading, on the clone: nothing of it leads back to a file that can be changed. One for writing is
+ * for who could change it anyway. Waiting is the reader's business: with O_NONBLOCK io_uring would not do it for him.
+ */
+static int make_descriptor(const struct grant_context *g, bool writable)
+{
+	_cleanup_close_ int fd = export_mount_open_file(g->at->mount, &g->at->handle,
+		writable ? EXPORT_MOUNT_WRITE : EXPORT_MOUNT_READ_ON_CLONE);
+
+	if (fd >= 0 && fcntl(fd, F_SETFL, 0) < 0)
+		return -errno;
+	return steal_fd(&fd);
+}
+
+static void fail(struct broker_open_reply *reply, int error, enum reason reason)
+{
+	*reply = (struct broker_open_reply){.error = error, .reason = reason};
+}
+
+/* Question (b): what may be registered. Everything that stops it is a reason, never an error. */
+static void register_file(const struct grant_context *g, const struct access_file *file,
+	uint32_t flags, struct broker_open_reply *reply, struct grant *ret)
+{
+	bool may_read, may_write;
+	int id = 0;
+
+	if (!g->may_register) {
+		reply->reason = REASON_LIMIT;
+		return;
+	}
+	if (claimable_rights(g->server, file, &g->at->perms, &may_read, &may_write) < 0 || !may_read) {
+		reply->reason = REASON_UNREADABLE;
+		return;
+	}
+	may_write = may_write && g->at->perms.write && !export_mount_read_only(g->at->mount);
+	ret->writable = may_write;
+	if ((flags & BROKER_OPEN_WANT_ID) != 0 && g->fuse_fd >= 0)
+		id = make_id(g, &ret->cred, may_write, &ret->kept);
+	if (id > 0) {
+		reply->backing_id = id;
+		reply->writable = may_write;
+		return;
+	}
+	if ((flags & BROKER_OPEN_WANT_FD) == 0) {
+		reply->reason = REASON_KERNEL_REFUSED;
+		return;
+	}
+	if (may_write && g->trusted && (flags & BROKER_OPEN_WANT_WRITE) != 0)
+		ret->given = make_descriptor(g, true);
+	reply->writable = ret->given >= 0;
+	if (ret->given < 0) /* or it is being executed */
+		ret->given = make_descriptor(g, false);
+	if (ret->given >= 0)
+		ret->kept = open_kept(g, may_write);
+	if (ret->kept < 0) {
+		close_fdp(&ret->given);
+		reply->writable = false;
+		reply->reason = REASON_KERNEL_REFUSED;
+	}
+}
+
+/* The credential that the server would act with. */
+static int squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
+	enum reason *ret_reason)
+{
+	struct broker_cred wire = *asked;
+
+	*ret_reason = REASON_EXPORT_OPTIONS;
+	if (g->server->managed_groups(&wire) == 0)
+		return -EACCES;
+	*ret_reason = REASON_CLIENT_DENIED;
+	return g->server->squash(&g->at->perms, &wire, ret) < 0 ? -EACCES : 0;
+}
+
+static struct access_file file_of(const struct grant_context *g, int fd, const struct statx *stx)
+{
+	return (struct access_file){.fd = fd,
+		.read_only = export_mount_read_only(g->at->mount),
+		.mode = stx->stx_mode,
+		.uid = stx->stx_uid,
+		.gid = stx->stx_gid,
+		.append_only = (stx->stx_attributes & STATX_ATTR_APPEND) != 0};
+}
+
+int grant_truncate(const struct grant_context *g, const struct broker_truncate *request, struct broker_cred *ret_cred)
+{
+	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
+	struct access_file file;
+	struct broker_attr attr;
+	enum reason reason;
+	struct statx stx;
+	int r = fd < 0 ? -ESTALE : grant_attributes(fd, &stx, &attr);
+
+	if (r >= 0)
+		r = squash(g, &request->cred, ret_cred, &reason);
+	if (r < 0)
+		return r;
+	if (!S_ISREG(stx.stx_mode) || (stx.stx_mode & (S_ISUID | S_ISGID)) != 0)
+		return -EOPNOTSUPP;
+	if (!g->at->perms.write || export_mount_read_only(g->at->mount))
+		return -EROFS; /* nfsd_setattr(), before it looks at anybody's rights */
+	file = file_of(g, fd, &stx);
+	r = g->server->access(&file, ret_cred, g->at->perms.write);
+	if (r < 0)
+		return r;
+	if ((r & ACCESS_MODIFY) == 0 || (r & ACCESS_EXTEND) == 0)
+		return -EACCES;
+	/* What was asked about may lie on a clone, which nobody's remount reaches. */
+	return export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_PATH);
+}
+
+int grant_directory(const struct grant_context *g, const struct broker_sync_dir *request, enum reason *ret_reason)
+{
+	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
+	struct broker_attr attr;
+	struct broker_cred cred;
+	struct statx stx;
+	int r = fd < 0 ? fd : grant_attributes(fd, &stx, &attr);
+
+	if (r >= 0 && S_ISDIR(stx.stx_mode)) {
+		r = squash(g, &request->cred, &cred, ret_reason);
+		if (r < 0)
+			return r;
+		r = export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_READ);
+	} else if (r >= 0) {
+		r = -ENOTDIR;
+	}
+	/* Removed, or never there. Any other error is one of syncing it. */
+	*ret_reason = r == -ESTALE || r == -ENOTDIR ? REASON_BAD_HANDLE : REASON_NONE;
+	return r;
+}
+
+void grant_open(const struct grant_context *g, const struct broker_open *request,
+	struct broker_open_reply *reply, struct grant *ret)
+{
+	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
+	struct access_file file;
+	enum reason reason;
+	struct statx stx;
+	int r;
+
+	*ret = (struct grant){.kept = -1, .given = -1};
+	*reply = (struct broker_open_reply){0};
+	if (fd < 0) {
+		fail(reply, -ESTALE, REASON_BAD_HANDLE);
+		return;
+	}
+	r = grant_attributes(fd, &stx, &reply->attr);
+	if (r < 0) {
+		fail(reply, r, REASON_BAD_HANDLE);
+		return;
+	}
+	if ((request->flags & BROKER_OPEN_ATTR) != 0)
+		return;
+	r = squash(g, &request->cred, &ret->cred, &reason);
+	if (r < 0) {
+		fail(reply, r, reason);
+		return;
+	}
+	if (!S_ISREG(stx.stx_mode)) {
+		reply->reason = REASON_NOT_REGULAR;
+		return;
+	}
+	file = file_of(g, fd, &stx);
+	/* Question (a): what the server would say to ACCESS. */
+	r = g->server->access(&file, &ret->cred, g->at->perms.write);
+	if (r < 0) {
+		fail(reply, r, REASON_BAD_HANDLE);
+		return;
+	}
+	reply->access = (uint32_t)r;
+	reply->root = ret->cred.uid == 0;
+	reply->any_groups = !claimable_by_groups(&file, &ret->cred);
+	/* A backing id has one credential, and which writer clears the bits depends on his own. */
+	if ((stx.stx_mode & (S_ISUID | S_ISGID)) != 0) {
+		reply->reason = REASON_SET_ID;
+		return;
+	}
+	if ((request->flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) == 0)
+		return;
+	if ((stx.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {
+		reply->reason = REASON_APPEND_ONLY;
+		return;
+	}
+	register_file(g, &file, request->flags, reply, ret);
+}

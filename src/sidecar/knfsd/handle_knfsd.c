@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/knfsd/handle_knfsd.h"
+
+#include <string.h>
+
+#include "base/util.h"
+
+#define VERSION 1
+#define HEADER  4
+
+/* key_len() of fs/nfsd/nfsfh.h */
+static const uint8_t fsid_lengths[] = {
+	[KNFSD_FSID_DEV] = 8,
+	[KNFSD_FSID_NUM] = 4,
+	[KNFSD_FSID_MAJOR_MINOR] = 12,
+	[KNFSD_FSID_ENCODE_DEV] = 8,
+	[KNFSD_FSID_UUID4_INUM] = 8,
+	[KNFSD_FSID_UUID8] = 8,
+	[KNFSD_FSID_UUID16] = 16,
+	[KNFSD_FSID_UUID16_INUM] = 24,
+};
+
+/* Kernel handles that carry the parent directory: enum fid_type of include/linux/exportfs.h. */
+static bool names_parent(uint8_t type)
+{
+	switch (type) {
+	case 0x02: /* FILEID_INO32_GEN_PARENT */
+	case 0x82: /* the same with 64 bit inode numbers: xfs */
+	case 0x4e: /* FILEID_BTRFS_WITH_PARENT */
+	case 0x4f: /* FILEID_BTRFS_WITH_PARENT_ROOT */
+	case 0x52: /* FILEID_UDF_WITH_PARENT */
+	case 0x62: /* FILEID_NILFS_WITH_PARENT */
+	case 0x72: /* FILEID_FAT_WITH_PARENT */
+		return true;
+	default: /* another one is found out when the file is asked for its own handle */
+		return false;
+	}
+}
+
+enum reason handle_knfsd_decode(const struct broker_fh *fh, struct nfs_handle *ret)
+{
+	struct nfs_handle h = {0};
+	const uint8_t *p = fh->data;
+	uint32_t left;
+
+	if (fh->length < HEADER || fh->length > BROKER_MAX_FH || fh->length % 4 != 0)
+		return REASON_BAD_HANDLE;
+	if (p[0] != VERSION || p[1] != 0 || p[2] >= ARRAY_SIZE(fsid_lengths))
+		return REASON_BAD_HANDLE;
+	h.fsid_type = p[2];
+	h.fsid_length = fsid_lengths[h.fsid_type];
+	if (fh->length < HEADER + h.fsid_length)
+		return REASON_BAD_HANDLE;
+	memcpy(h.fsid, p + HEADER, h.fsid_length);
+
+	left = fh->length - HEADER - h.fsid_length;
+	h.kernel_type = p[3];
+	h.is_root = h.kernel_type == 0;
+	if (h.is_root ? left != 0 : left < 4 || left > sizeof(h.kernel))
+		return REASON_BAD_HANDLE;
+	/* nfsd_set_fh_dentry() turns the fsid into ENCODE_DEV's and then finds the file id where it is not. */
+	if (h.fsid_type == KNFSD_FSID_MAJOR_MINOR && !h.is_root)
+		return REASON_BAD_HANDLE;
+	if (names_parent(p[3]))
+		return REASON_SUBTREE_CHECK;
+	memcpy(h.kernel, p + HEADER + h.fsid_length, left);
+	h.kernel_length = left;
+	*ret = h;
+	return REASON_NONE;
+}

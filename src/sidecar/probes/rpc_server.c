@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/probes/rpc_server.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "localiofs/local_rpc.h"
+#include "base/log.h"
+#include "wire/oncrpc.h"
+#include "sidecar/host/nfs_server.h"
+#include "sidecar/probes/probe_listeners.h"
+#include "sidecar/exports/server_kind.h"
+
+#define PLACES          192 /* of connections from ports that everybody may use */
+#define RESERVED_PLACES 64  /* of those from ports below 1024 */
+#define MAX_CONNECTIONS (PLACES + RESERVED_PLACES)
+#define MAX_OF_ADDRESS  48  /* of each of the two kinds */
+#define ACCEPTED_AT_ONCE 256
+#define QUESTION_MS     3000 /* from the connection to the whole question */
+#define STOP_WAIT_S     2
+#define FOLLOW_MS       1000 /* how often the NFS server's sockets are looked at, with no question */
+#define LOOK_MS         100  /* with many questions: from one look to the next one, at least; */
+#define LOOK_SHARE      10   /* ... looks take at most this part of the time ... */
+#define LOOK_MOST_MS    1000 /* ... but no question waits longer */
+#define FIRST_FREE_PORT 1024
+
+struct connection {
+	int fd; /* -1: the place is free */
+	struct ip_address peer;
+	uint16_t port;
+	uint64_t accepted_ms;
+	uint64_t number; /* the order in which they came */
+	size_t received;
+	uint8_t buf[ONCRPC_MAX_RECORD];
+};
+
+/* Of one who was not seen among the NFS server's clients: he may have become one since the last look. */
+struct question {
+	uint8_t nonce[NONCE_BYTES];
+	struct ip_address peer;
+	uint16_t port;
+};
+
+struct rpc_server {
+	pthread_t thread;
+	int stop_fd;
+	struct broker *broker;
+	struct export_store *exports;
+	/* the thread's own from here on */
+	struct probe_listeners listeners;
+	struct nfs_clients clients;
+	uint64_t looked_ms, look_again_ms; /* when the last look ended, and the earliest time for the next one */
+	struct question waiting[REGISTRY_SLOTS]; /* for the next look */
+	unsigned nwaiting;
+	uint64_t accepted;
+	struct connection connections[MAX_CONNECTIONS]; /* PLACES, then RESERVED_PLACES */
+};
+
+static uint16_t nfs_port(struct rpc_server *s)
+{
+	struct export_table *t = export_store_get(s->exports);
+	uint16_t port = t->server->port(t);
+
+	(void)export_table_unref(t);
+	return port;
+}
+
+/* ---- whose questions are believed ---- */
+
+static void match(struct rpc_server *s, const struct question *q)
+{
+	char text[IP_ADDRESS_TEXT];
+	int r = broker_match(s->broker, q->nonce, &q->peer, q->port);
+
+	ip_address_format_port(&q->peer, q->port, text);
+	log_debug("probe from %s: %s", text, r < 0 ? strerror(-r) : "matched");
+}
+
+static void decide_waiting(struct rpc_server *s)
+{
+	for (unsigned i = 0; i < s->nwaiting; i++) {
+		char text[IP_ADDRESS_TEXT];
+
+		if (nfs_clients_have(&s->clients, &s->waiting[i].peer)) {
+			match(s, &s->waiting[i]);
+			continue;
+		}
+		ip_address_format_port(&s->waiting[i].peer, s->waiting[i].port, text);
+		log_debug("probe from %s: no connection to the NFS server from there", text);
+	}
+	s->nwaiting = 0;
+}
+
+/*
+ * Where the NFS server listens, and who is connected to it. The kernel goes through all of its TCP sockets for that,
+ * so it is asked for all questions that come meanwhile together, and the more rarely the longer it takes.
+ */
+static void look(struct rpc_server *s)
+{
+	uint64_t began = now_ms();
+	uint16_t port = nfs_port(s);
+	int r;
+
+	probe_listeners_follow(&s->listeners, port);
+	s->broker->probeport = s->listeners.port;
+	r = nfs_clients_look(&s->clients, port, s->listeners.server, s->listeners.nserver);
+	if (r < 0) {
+		nfs_clients_done(&s->clients);
+		log_warning_limited("cannot see who is connected to the NFS server: %s", strerror(-r));
+	}
+	log_debug("looked at the NFS server's sockets: %u listen, %zu clients", s->listeners.nserver, s->clients.count);
+	decide_waiting(s);
+	s->looked_ms = now_ms();
+	s->look_again_ms =
+		s->looked_ms + MIN(MAX((s->looked_ms - began) * (LOOK_SHARE - 1), LOOK_MS), LOOK_MOST_MS);
+}
+
+/* The nonces of sessions that have ended make place: there are never more than slots of the others. */
+static void forget_ended(struct rpc_server *s)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->nwaiting; i++)
+		if (broker_expects(s->broker, s->waiting[i].nonce))
+			s->waiting[n++] = s->waiting[i];
+	s->nwaiting = n;
+}
+
+static void wait_for_look(struct rpc_server *s, const struct question *q)
+{
+	for (unsigned i = 0; i < s->nwaiting; i++)
+		if (memcmp(s->waiting[i].nonce, q->nonce, sizeof(q->nonce)) == 0) {
+			s->waiting[i] = *q;
+			return;
+		}
+	if (s->nwaiting == ARRAY_SIZE(s->waiting))
+		forget_ended(s);
+	if (s->nwaiting < ARRAY_SIZE(s->waiting))
+		s->waiting[s->nwaiting++] = *q;
+}
+
+/* What UUID_IS_LOCAL sets off, at once or after the next look. Nothing of it shows in the reply. */
+static void on_uuid(struct rpc_server *s, const struct connection *c, const uint8_t *uuid)
+{
+	struct question q = {.peer = c->peer, .port = c->port};
+	char text[IP_ADDRESS_TEXT];
+
+	memcpy(q.nonce, uuid, sizeof(q.nonce));
+	if (!broker_expects(s->broker, uuid)) {
+		ip_address_format_port(&c->peer, c->port, text);
+		log_debug("probe from %s: nobody announced it", text);
+		return;
+	}
+	if (nfs_clients_have(&s->clients, &q.peer) && now_ms() < s->look_again_ms) {
+		match(s, &q);
+		return;
+	}
+	wait_for_look(s, &q);
+	if (now_ms() >= s->look_again_ms)
+		look(s);
+}
+
+/* ---- connections ---- */
+
+static void drop(struct connection *c)
+{
+	c->fd = close_fd(c->fd);
+	c->received = 0;
+}
+
+/*
+ * A place among those of its kind: a free one, or that of the oldest connection, from the same address where
+ * that has as many as it may. A question that has come whole was answered already, so none is lost here but one that
+ * is late.
+ */
+static struct connection *make_place(struct rpc_server *s, const struct ip_address *peer, bool reserved)
+{
+	struct connection *first = s->connections + (reserved ? PLACES : 0);
+	struct connection *end = first + (reserved ? RESERVED_PLACES : PLACES);
+	struct connection *free_place = NULL, *oldest = NULL, *oldest_same = NULL;
+	unsigned same = 0;
+
+	for (struct connection *c = first; c < end; c++) {
+		if (c->fd < 0) {
+			free_place = c;
+			continue;
+		}
+		if (oldest == NULL || c->number < oldest->number)
+			oldest = c;
+		if (!ip_address_equal(&c->peer, peer))
+			continue;
+		same++;
+		if (oldest_same == NULL || c->number < oldest_same->number)
+			oldest_same = c;
+	}
+	if (same < MAX_OF_ADDRESS && free_place != NULL)
+		return free_place;
+	if (same >= MAX_OF_ADDRESS)
+		oldest = oldest_same;
+	if (oldest != NULL) /* it is: all places are taken */
+		drop(oldest);
+	return oldest;
+}
+
+static enum oncrpc_result answer(
+	struct rpc_server *s, const struct connection *c, const struct oncrpc_call *call)
+{
+	if (call->program != LOCAL_RPC_PROGRAM)
+		return ONCRPC_PROG_UNAVAIL;
+	if (call->version != LOCAL_RPC_VERSION)
+		return ONCRPC_PROG_MISMATCH;
+	switch (call->procedure) {
+	case LOCAL_RPC_NULL:
+		return call->args_length == 0 ? ONCRPC_SUCCESS : ONCRPC_GARBAGE_ARGS;
+	case LOCAL_RPC_UUID_IS_LOCAL:
+		if (call->args_length != LOCAL_RPC_UUID_SIZE)
+			return ONCRPC_GARBAGE_ARGS;
+		on_uuid(s, c, call->args);
+		return ONCRPC_SUCCESS;
+	default:
+		return ONCRPC_PROC_UNAVAIL;
+	}
+}
+
+/* One whole record; a negative errno when the connection is to be closed. */
+static int on_record(struct rpc_server *s, struct connection *c, size_t size)
+{
+	enum oncrpc_result result;
+	struct oncrpc_call call;
+	uint8_t out[64];
+	ssize_t n;
+	int r;
+
+	r = oncrpc_decode_call(c->buf, size, &call, &result);
+	if (r < 0)
+		return r;
+	if (result == ONCRPC_SUCCESS)
+		result = answer(s, c, &call);
+	n = oncrpc_encode_reply(call.xid, result, LOCAL_RPC_VERSION, out, sizeof(out));
+	if (n < 0)
+		return (int)n;
+	/* A peer that leaves no room for 28 bytes is not worth waiting for. */
+	return send(c->fd, out, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) == n ? 0 : -EIO;
+}
+
+/* One question a connection. */
+static void on_readable(struct rpc_server *s, struct connection *c)
+{
+	ssize_t n = recv(c->fd, c->buf + c->received, sizeof(c->buf) - c->received, MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		drop(c);
+		return;
+	}
+	c->received += (size_t)n;
+	n = oncrpc_record_size(c->buf, c->received, sizeof(c->buf));
+	if (n == 0)
+		return;
+	if (n > 0)
+		(void)on_record(s, c, (size_t)n);
+	drop(c);
+}
+
+/* True if a connection was there. */
+static bool accept_one(struct rpc_server *s, int listener)
+{
+	struct sockaddr_storage from, own;
+	socklen_t len = sizeof(from), own_len = sizeof(own);
+	_cleanup_close_ int fd =
+		accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct ip_address peer, at;
+	struct connection *place;
+	uint16_t port;
+
+	if (fd < 0)
+		return errno == ECONNABORTED || errno == EINTR;
+	if (ip_address_from_sockaddr(&from, &peer, &port) < 0 ||
+		getsockname(fd, (struct sockaddr *)&own, &own_len) < 0 ||
+		ip_address_from_sockaddr(&own, &at, NULL) < 0 || !nfs_listeners_cover(s->listeners.server, s->listeners.nserver, &at))
+		return true;
+	place = make_place(s, &peer, port < FIRST_FREE_PORT);
+	if (place == NULL)
+		return true;
+	*place = (struct connection){.fd = steal_fd(&fd),
+		.peer = peer,
+		.port = port,
+		.accepted_ms = now_ms(),
+		.number = ++s->accepted};
+	/* Mostly the question came along: it is answered before another connection could take the place. */
+	on_readable(s, place);
+	return true;
+}
+
+static void drop_old(struct rpc_server *s)
+{
+	uint64_t now = now_ms();
+
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+		if (s->connections[i].fd >= 0 && now - s->connections[i].accepted_ms > QUESTION_MS)
+			drop(&s->connections[i]);
+}
+
+/* What the poll found; false when it is time to end. The order: a listener may be closed by what is answered. */
+static bool handle(struct rpc_server *s, const struct pollfd *fds, unsigned nlisteners)
+{
+	if (fds[0].revents != 0)
+		return false;
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+		if (fds[1 + nlisteners + i].revents != 0 && s->connections[i].fd == fds[1 + nlisteners + i].fd)
+			on_readable(s, &s->connections[i]);
+	for (unsigned i = 0; i < MIN(nlisteners, s->listeners.count); i++) {
+		int fd = s->listeners.list[i].fd;
+
+		for (unsigned n = 0; n < ACCEPTED_AT_ONCE && fd == fds[1 + i].fd && fds[1 + i].revents != 0; n++)
+			if (!accept_one(s, fd) || i >= s->listeners.count || s->listeners.list[i].fd != fd)
+				break;
+	}
+	return true;
+}
+
+static void *run(void *arg)
+{
+	struct rpc_server *s = arg;
+	struct pollfd fds[1 + NFS_SERVER_MAX_LISTENERS + MAX_CONNECTIONS];
+
+	(void)prctl(PR_SET_NAME, "rpc", 0, 0, 0);
+	for (;;) {
+		uint64_t next = s->nwaiting > 0 ? s->look_again_ms : MAX(s->looked_ms + FOLLOW_MS, s->look_again_ms);
+		unsigned nlisteners;
+		nfds_t n = 0;
+
+		drop_old(s);
+		if (now_ms() >= next) {
+			look(s);
+			continue;
+		}
+		nlisteners = s->listeners.count;
+		fds[n++] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
+		for (unsigned i = 0; i < nlisteners; i++)
+			fds[n++] = (struct pollfd){.fd = s->listeners.list[i].fd, .events = POLLIN};
+		for (size_t i = 0; i < MAX_CONNECTIONS; i++) /* poll skips those with -1 */
+			fds[n++] = (struct pollfd){.fd = s->connections[i].fd, .events = POLLIN};
+		if (poll(fds, n, (int)MIN(next - MIN(now_ms(), next), FOLLOW_MS)) > 0 && !handle(s, fds, nlisteners))
+			return NULL;
+	}
+}
+
+static void close_all(struct rpc_server *s)
+{
+	probe_listeners_done(&s->listeners);
+	nfs_clients_done(&s->clients);
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+		(void)close_fd(s->connections[i].fd);
+	(void)close_fd(s->stop_fd);
+	free(s);
+}
+
+int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports,
+	struct rpc_server **ret)
+{
+	struct rpc_server *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (s == NULL)
+		return -ENOMEM;
+	probe_listeners_init(&s->listeners, probeport);
+	s->broker = broker;
+	s->exports = exports;
+	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
+		s->connections[i].fd = -1;
+	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = s->stop_fd < 0 ? -errno : 0;
+	look(s);
+	if (r >= 0 && s->listeners.count == 0)
+		r = s->listeners.last_error;
+	if (r >= 0) {
+		r = -pthread_create(&s->thread, NULL, run, s);
+		if (r < 0)
+			log_error("no thread for probes: %s", strerror(-r));
+	}
+	if (r < 0) {
+		close_all(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct rpc_server *rpc_server_stop(struct rpc_server *s)
+{
+	struct timespec deadline;
+	uint64_t one = 1;
+
+	if (s == NULL)
+		return NULL;
+	(void)!write(s->stop_fd, &one, sizeof(one));
+	(void)clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += STOP_WAIT_S;
+	if (pthread_timedjoin_np(s->thread, NULL, &deadline) != 0) {
+		log_warning("the thread for probes did not end in time");
+		return s;
+	}
+	close_all(s);
+	return NULL;
+}

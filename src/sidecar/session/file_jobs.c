@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/session/file_jobs.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/falloc.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "localiofs/reason.h"
+#include "sidecar/grant/grant.h"
+#include "sidecar/broker/packet.h"
+#include "sidecar/backing/thread_cred.h"
+
+#define COPY_MAX (64 << 20) /* bytes at once: nobody can interrupt one, and the client asks again */
+
+/* ---- one job ---- */
+
+/*
+ * The descriptor is for reading, of a file that its id says may be written. The permission to open it is not
+ * the question: whoever owns a file may write to it over NFS, whatever its mode.
+ */
+static int open_for_writing(int fd)
+{
+	char path[48];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+	r = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+static int64_t change(const struct file_job *job, int target)
+{
+	const struct broker_range *r = &job->range;
+	const struct broker_copy *c = &job->copy;
+	off_t from = (off_t)c->from_offset, to = (off_t)c->to_offset;
+	ssize_t n;
+
+	if (job->type == BROKER_FALLOCATE)
+		return fallocate(target, (int)r->how, (off_t)r->offset, (off_t)r->length) < 0 ? -errno : 0;
+	n = copy_file_range(job->fd, &from, target, &to, MIN(c->length, COPY_MAX), 0);
+	return n < 0 ? -errno : n;
+}
+
+static int64_t change_as(const struct file_job *job)
+{
+	_cleanup_close_ int target = open_for_writing(job->target);
+	int64_t r;
+
+	if (target < 0)
+		return target;
+	r = thread_cred_become_registrar(&job->cred);
+	if (r >= 0)
+		r = change(job, target);
+	thread_cred_restore();
+	return r;
+}
+
+/* The kernel asks again whether he may. */
+static int64_t truncate_as(const struct file_job *job, struct broker_attr *ret_attr)
+{
+	_cleanup_close_ int target = -1;
+	struct statx stx;
+	int r = thread_cred_become(&job->cred);
+
+	if (r >= 0)
+		target = r = open_for_writing(job->target);
+	if (r >= 0 && ftruncate(target, (off_t)job->size) < 0)
+		r = -errno;
+	thread_cred_restore();
+	return r < 0 ? r : grant_attributes(target, &stx, ret_attr);
+}
+
+/* *ret_attr is of TRUNCATE. */
+static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
+{
+	off_t at;
+
+	switch (job->type) {
+	case BROKER_COMMIT:
+	case BROKER_SYNC_DIR:
+		return fsync(job->fd) < 0 ? -errno : 0;
+	case BROKER_SEEK:
+		at = lseek(job->fd, (off_t)job->range.offset, (int)job->range.how);
+		return at < 0 ? -errno : at;
+	case BROKER_TRUNCATE:
+		return truncate_as(job, ret_attr);
+	default:
+		return change_as(job);
+	}
+}
+
+static int answer(int socket, const struct file_job *job, int64_t result, const struct broker_attr *attr)
+{
+	uint32_t type = job->type | BROKER_REPLY;
+	struct broker_amount amount = {
+		.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
+
+	if (job->type == BROKER_TRUNCATE) {
+		struct broker_truncated truncated = {.error = (int32_t)result, .attr = *attr};
+
+		return packet_send(socket, type, job->request, &truncated, -1);
+	}
+	if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE || job->type == BROKER_SYNC_DIR)
+		return packet_send_status(socket, type, job->request, (int)result,
+			result == -EAGAIN ? REASON_LIMIT : REASON_NONE);
+	return packet_send(socket, type, job->request, &amount, -1);
+}
+
+static void drop(struct file_job *job)
+{
+	close_fdp(&job->fd);
+	close_fdp(&job->target);
+}
+
+/* ---- the queue ---- */
+
+/* 0 and a job, or -ESHUTDOWN. */
+static int take(struct file_jobs *q, struct file_job *ret)
+{
+	LOCKED(&q->lock);
+	while (q->pending == 0 && !q->stopping)
+		(void)pthread_cond_wait(&q->wake, &q->lock);
+	if (q->stopping)
+		return -ESHUTDOWN;
+	*ret = q->jobs[q->first];
+	q->first = (q->first + 1) % FILE_JOBS_PENDING;
+	q->pending--;
+	return 0;
+}
+
+static void *work(void *arg)
+{
+	struct file_jobs *q = arg;
+	struct file_job job;
+
+	while (take(q, &job) >= 0) {
+		struct broker_attr attr = {0};
+		int64_t r = run(&job, &attr);
+
+		drop(&job);
+		if (answer(q->socket, &job, r, &attr) < 0) /* the client does not listen: the session ends */
+			(void)shutdown(q->socket, SHUT_RDWR);
+	}
+	return NULL;
+}
+
+void file_jobs_init(struct file_jobs *q, int socket)
+{
+	*q = (struct file_jobs){.lock = PTHREAD_MUTEX_INITIALIZER,
+		.wake = PTHREAD_COND_INITIALIZER,
+		.socket = socket};
+}
+
+void file_jobs_done(struct file_jobs *q)
+{
+	{
+		LOCKED(&q->lock);
+		q->stopping = true;
+		(void)pthread_cond_broadcast(&q->wake);
+	}
+	while (q->nworkers > 0)
+		(void)pthread_join(q->workers[--q->nworkers], NULL);
+	for (; q->pending > 0; q->pending--) {
+		drop(&q->jobs[q->first]);
+		q->first = (q->first + 1) % FILE_JOBS_PENDING;
+	}
+}
+
+/* Under the lock. One more thread while jobs wait for one. */
+static int start_worker(struct file_jobs *q)
+{
+	int r;
+
+	if (q->nworkers == FILE_JOBS_WORKERS)
+		return 0;
+	r = pthread_create(&q->workers[q->nworkers], NULL, work, q);
+	if (r == 0)
+		q->nworkers++;
+	return q->nworkers > 0 ? 0 : -r;
+}
+
+/* A job that changes something, off the queue; false when none waits. */
+static bool take_change(struct file_jobs *q, struct file_job *ret)
+{
+	struct file_job *at, *last;
+
+	LOCKED(&q->lock);
+	for (unsigned n = 0; n < q->pending; n++) {
+		at = &q->jobs[(q->first + n) % FILE_JOBS_PENDING];
+		if (at->target < 0)
+			continue;
+		/* Their order is nobody's business. */
+		last = &q->jobs[(q->first + --q->pending) % FILE_JOBS_PENDING];
+		*ret = *at;
+		*at = *last;
+		return true;
+	}
+	return false;
+}
+
+int file_jobs_withdraw(struct file_jobs *q)
+{
+	struct file_job job;
+	int r = 0;
+
+	while (r >= 0 && take_change(q, &job)) {
+		drop(&job);
+		r = file_jobs_refuse(q, &job, -EBADF);
+	}
+	return r;
+}
+
+static int copy_of(int fd)
+{
+	int copy = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
+
+	return fd >= 0 && copy < 0 ? -errno : copy;
+}
+
+int file_jobs_add(struct file_jobs *q, const struct file_job *job)
+{
+	_cleanup_close_ int fd = copy_of(job->fd), target = -1;
+	struct file_job *place;
+	int r;
+
+	if (fd < -1)
+		return fd;
+	target = copy_of(job->target);
+	if (target < -1)
+		return target;
+	LOCKED(&q->lock);
+	if (q->pending == FILE_JOBS_PENDING)
+		return -EAGAIN;
+	r = start_worker(q);
+	if (r < 0)
+		return r;
+	place = &q->jobs[(q->first + q->pending) % FILE_JOBS_PENDING];
+	*place = *job;
+	place->fd = steal_fd(&fd);
+	place->target = steal_fd(&target);
+	q->pending++;
+	(void)pthread_cond_signal(&q->wake);
+	return 0;
+}
+
+int file_jobs_refuse(const struct file_jobs *q, const struct file_job *job, int error)
+{
+	static const struct broker_attr none;
+
+	return answer(q->socket, job, error, &none);
+}

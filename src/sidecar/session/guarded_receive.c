@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/session/guarded_receive.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net/scm_fd.h"
+#include "base/util.h"
+
+#define STACK_SIZE (128 * 1024)
+
+/* What both processes see; the session's thread stands still while the other one runs. */
+struct guarded {
+	_Alignas(16) char stack[STACK_SIZE];
+	int socket;
+	int pass; /* what the judge lets through goes to the session by it */
+	guarded_judge_fn judge;
+	void *arg;
+	struct packet *packet;
+	int received; /* packet_receive() */
+	int judged;
+};
+
+static int send_fd(int socket, int fd)
+{
+	struct scm_fd control;
+	char byte = 0;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	scm_fd_attach(&control, &msg, fd);
+	return sendmsg(socket, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
+}
+
+static int take_fd(int socket)
+{
+	struct scm_fd control;
+	char byte;
+	struct iovec iov = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	scm_fd_expect(&control, &msg);
+	return recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0 ? -errno : scm_fd_received(&msg);
+}
+
+/* The process. Its memory goes before its descriptors: the session goes on before these are closed. */
+static int receive(void *arg)
+{
+	struct guarded *g = arg;
+
+	g->received = packet_receive(g->socket, true, g->packet);
+	if (g->received >= 0 && g->packet->fd >= 0) {
+		g->judged = g->judge(g->packet, g->arg);
+		if (g->judged == 0)
+			g->judged = send_fd(g->pass, g->packet->fd);
+	}
+	(void)syscall(SYS_exit_group, 0);
+	return 0;
+}
+
+static int run(struct guarded *g)
+{
+	pid_t pid = clone(receive, g->stack + sizeof(g->stack), CLONE_VM | CLONE_VFORK, g);
+
+	if (pid < 0)
+		return -errno;
+	while (waitpid(pid, NULL, __WALL) < 0 && errno == EINTR)
+		;
+	return g->received;
+}
+
+int guarded_receive(int socket, guarded_judge_fn judge, void *arg, struct packet *ret, int *ret_judged)
+{
+	_cleanup_free_ struct guarded *g = NULL;
+	int pass[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pass) < 0)
+		return -errno;
+	g = calloc(1, sizeof(*g));
+	if (g != NULL) {
+		g->socket = socket;
+		g->pass = pass[1];
+		g->judge = judge;
+		g->arg = arg;
+		g->packet = ret;
+	}
+	r = g != NULL ? run(g) : -ENOMEM;
+	if (r >= 0) {
+		*ret_judged = g->judged;
+		if (ret->fd >= 0) /* the number was the process's */
+			ret->fd = g->judged == 0 ? take_fd(pass[0]) : -1;
+	}
+	(void)close_fd(pass[0]);
+	(void)close_fd(pass[1]);
+	return r;
+}
