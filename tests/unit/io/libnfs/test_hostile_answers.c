@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Answers of an NFS server that is honest, then of one that is not: what becomes of the call. */
-#include "fake_server.h"
+#include "io/fake_server.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The transport against a server that the test plays. */
-#include "fake_server.h"
+#include "io/fake_server.h"
 
 static void a_call_is_answered(void **state)
 {
