@@ -11,10 +11,10 @@
 /* mount(8), EXIT STATUS. */
 enum exit_code {
 	EXIT_OK = 0,
-	EXIT_USAGE = 1,        /* wrong words, or this user may not */
-	EXIT_SYSTEM = 2,       /* no process, no memory */
-	EXIT_INTERNAL = 4,     /* a bug of ours */
-	EXIT_INTERRUPTED = 8,  /* by the user */
+	EXIT_USAGE = 1,       /* wrong words, or this user may not */
+	EXIT_SYSTEM = 2,      /* no process, no memory */
+	EXIT_INTERNAL = 4,    /* a bug of ours */
+	EXIT_INTERRUPTED = 8, /* by the user */
 	EXIT_FAIL = 32,
 };
 
@@ -25,7 +25,7 @@ struct command {
 	bool foreground, fake, sloppy;
 	const char *spec_text;
 	struct mount_spec spec;
-	char directory[4096]; /* absolute, no links */
+	char directory[4096];                 /* absolute, no links */
 	const char *lists[COMMAND_LISTS_MAX]; /* of -o, in their order */
 	int nlists;
 	struct mount_options options; /* these lists, on the defaults */

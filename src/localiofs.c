@@ -33,8 +33,8 @@ static int take_same(const struct mountinfo *m, void *arg)
 }
 
 /*
- * What mount(2) would say of a file system in the kernel, as a negative errno and a sentence. A mount of something else,
- * an automount trap for one, is mounted over.
+ * What mount(2) would say of a file system in the kernel, as a negative errno and a sentence. A mount of something
+ * else, an automount trap for one, is mounted over.
  */
 static int check_directory(const struct command *c, char *sentence, size_t size)
 {
@@ -54,7 +54,8 @@ static int check_directory(const struct command *c, char *sentence, size_t size)
 		(void)snprintf(sentence, size, SHORT ": " SHORT " is already mounted there", SHORTEN(c->directory, 200),
 			SHORTEN(c->spec_text, 200));
 	else if (r == -ENOTCONN)
-		(void)snprintf(sentence, size, SHORT ": the daemon of what is mounted there has ended; unmount it first",
+		(void)snprintf(sentence, size,
+			SHORT ": the daemon of what is mounted there has ended; unmount it first",
 			SHORTEN(c->directory, 200));
 	else if (r < 0)
 		(void)snprintf(sentence, size, "mount point " SHORT ": %s", SHORTEN(c->directory, 200), strerror(-r));
@@ -83,7 +84,8 @@ static int detach(struct reporter *reporter)
 	if (write(reporter->fd, &ok, 1) != 1)
 		return -EPIPE; /* the parent was killed */
 	reporter->fd = close_fd(reporter->fd);
-	/* From here on a daemon: nothing of the caller's is kept open or busy. Its log has one name, whoever started it. */
+	/* From here on a daemon: nothing of the caller's is kept open or busy. Its log has one name, whoever started
+	 * it. */
 	log_open("localiofs");
 	log_to(LOG_TO_SYSLOG);
 	null = open("/dev/null", O_RDWR);
@@ -156,12 +158,10 @@ static int exit_code_of(int status)
 	case SIGFPE:
 	case SIGILL:
 	case SIGSEGV:
-		log_error("the daemon failed (%s) before the mount was ready; this is a bug",
-			strsignal(number));
+		log_error("the daemon failed (%s) before the mount was ready; this is a bug", strsignal(number));
 		return EXIT_INTERNAL;
 	default:
-		log_error("the daemon ended (%s) before the mount was ready",
-			number ? strsignal(number) : "no error");
+		log_error("the daemon ended (%s) before the mount was ready", number ? strsignal(number) : "no error");
 		return EXIT_SYSTEM;
 	}
 }

@@ -48,8 +48,7 @@ static int check_current(const struct command *c, struct current *ret)
 	if (r < 0)
 		return fail(c, EXIT_FAIL, "%s", strerror(-r));
 	if (strcmp(ret->type, MOUNTINFO_TYPE) != 0)
-		return fail(c, EXIT_FAIL, "what is mounted there is of type %s; expected " MOUNTINFO_TYPE,
-			ret->type);
+		return fail(c, EXIT_FAIL, "what is mounted there is of type %s; expected " MOUNTINFO_TYPE, ret->type);
 	if (!mount_spec_equal(ret->source, c->spec_text))
 		return fail(c, EXIT_FAIL, SHORT " is mounted there, not " SHORT, SHORTEN(ret->source, 200),
 			SHORTEN(c->spec_text, 200));
@@ -57,8 +56,7 @@ static int check_current(const struct command *c, struct current *ret)
 }
 
 /* The daemon's options. -EACCES: it is another user's, and the kernel lets nobody else ask. */
-static int ask_options(
-	const char *directory, struct mount_options *ret_given, struct mount_options *ret_agreed)
+static int ask_options(const char *directory, struct mount_options *ret_given, struct mount_options *ret_agreed)
 {
 	_cleanup_close_ int fd = open(directory, CONTROL_OPEN_FLAGS);
 	struct control_options answer;

@@ -23,28 +23,28 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION 6
+#define BROKER_VERSION     6
 #define BROKER_SOCKET_NAME "broker.sock"
-#define BROKER_MAX_FH 128     /* bytes: NFSv4's limit, NFSv3's is 64 */
-#define BROKER_MAX_GROUPS 16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
+#define BROKER_MAX_FH      128 /* bytes: NFSv4's limit, NFSv3's is 64 */
+#define BROKER_MAX_GROUPS  16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
 #define BROKER_MAX_MESSAGE 512
-#define BROKER_PEER_LEN 56    /* "[address]:port" and its NUL */
+#define BROKER_PEER_LEN    56 /* "[address]:port" and its NUL */
 
 enum broker_type {
 	/* requests of the client */
-	BROKER_ANNOUNCE = 1, /* struct broker_announce -> broker_announced */
-	BROKER_HELLO = 2,    /* struct broker_hello, with the /dev/fuse descriptor of a mount on which ids
-				can be registered -> broker_hello_reply */
-	BROKER_OPEN = 3,     /* struct broker_open -> broker_open_reply */
-	BROKER_RELEASE = 4,  /* struct broker_release -> broker_status */
-	BROKER_COMMIT = 5,   /* struct broker_commit -> broker_status */
-	BROKER_PING = 6,     /* no body -> broker_status */
+	BROKER_ANNOUNCE = 1,  /* struct broker_announce -> broker_announced */
+	BROKER_HELLO = 2,     /* struct broker_hello, with the /dev/fuse descriptor of a mount on which ids
+				 can be registered -> broker_hello_reply */
+	BROKER_OPEN = 3,      /* struct broker_open -> broker_open_reply */
+	BROKER_RELEASE = 4,   /* struct broker_release -> broker_status */
+	BROKER_COMMIT = 5,    /* struct broker_commit -> broker_status */
+	BROKER_PING = 6,      /* no body -> broker_status */
 	BROKER_FALLOCATE = 7, /* struct broker_range -> broker_status */
-	BROKER_SEEK = 8,     /* struct broker_range -> broker_amount */
-	BROKER_COPY = 9,     /* struct broker_copy -> broker_amount */
+	BROKER_SEEK = 8,      /* struct broker_range -> broker_amount */
+	BROKER_COPY = 9,      /* struct broker_copy -> broker_amount */
 	BROKER_TRUNCATE = 10, /* struct broker_truncate -> broker_truncated */
 	BROKER_SYNC_DIR = 11, /* struct broker_sync_dir -> broker_status */
-	BROKER_PROVE = 12,   /* no body, with a memfd that carries OWNER_PROOF (registry_layout.h) -> broker_status */
+	BROKER_PROVE = 12,    /* no body, with a memfd that carries OWNER_PROOF (registry_layout.h) -> broker_status */
 
 	/* replies: the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -56,13 +56,13 @@ enum broker_type {
 };
 
 struct broker_header {
-	uint32_t type; /* enum broker_type */
+	uint32_t type;   /* enum broker_type */
 	uint32_t length; /* bytes of the whole packet, this header included */
-	uint64_t id;   /* chosen by the client, repeated in the reply */
+	uint64_t id;     /* chosen by the client, repeated in the reply */
 };
 
 struct broker_fh {
-	uint32_t length; /* 1..BROKER_MAX_FH */
+	uint32_t length;             /* 1..BROKER_MAX_FH */
 	uint8_t data[BROKER_MAX_FH]; /* bytes past length are zero */
 };
 
@@ -125,24 +125,24 @@ struct broker_matched {
 };
 
 struct broker_hello {
-	uint32_t version; /* BROKER_VERSION */
+	uint32_t version;      /* BROKER_VERSION */
 	struct broker_fh root; /* the handle that MOUNT returned */
 };
 
 struct broker_hello_reply {
 	int32_t error;
 	uint32_t reason;
-	struct broker_attr root; /* to be compared with what GETATTR says of the same handle */
-	char export_path[128];   /* for people: the export as the server's host names it, truncated */
-	uint32_t server_remembers; /* 1 when the server may answer from memory what a file was like, so that it must be told
-				of what was written past it */
+	struct broker_attr root;   /* to be compared with what GETATTR says of the same handle */
+	char export_path[128];     /* for people: the export as the server's host names it, truncated */
+	uint32_t server_remembers; /* 1 when the server may answer from memory what a file was like, so that it must be
+				told of what was written past it */
 	uint32_t pad;
 };
 
 enum broker_open_flags {
-	BROKER_OPEN_WANT_ID = 1, /* register a backing id when the rules allow one */
-	BROKER_OPEN_ATTR = 2,    /* nothing but the attributes, which anybody may have: GETATTR */
-	BROKER_OPEN_WANT_FD = 4, /* send a descriptor, with WANT_ID only where the kernel registers no id */
+	BROKER_OPEN_WANT_ID = 1,    /* register a backing id when the rules allow one */
+	BROKER_OPEN_ATTR = 2,       /* nothing but the attributes, which anybody may have: GETATTR */
+	BROKER_OPEN_WANT_FD = 4,    /* send a descriptor, with WANT_ID only where the kernel registers no id */
 	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: for reading and writing, where the rules allow that */
 };
 
@@ -185,8 +185,8 @@ struct broker_commit {
 /* Of the file behind an id of this session; -ENOENT for an id of an earlier one. */
 struct broker_range {
 	int32_t backing_id;
-	uint32_t how;    /* FALLOCATE: fallocate(2)'s mode; -EBADF when the id is not writable.
-				SEEK: SEEK_DATA or SEEK_HOLE of lseek(2) */
+	uint32_t how; /* FALLOCATE: fallocate(2)'s mode; -EBADF when the id is not writable.
+			     SEEK: SEEK_DATA or SEEK_HOLE of lseek(2) */
 	uint64_t offset;
 	uint64_t length; /* FALLOCATE */
 };
@@ -217,8 +217,9 @@ struct broker_truncated {
 };
 
 /*
- * fsync of a directory, by whoever the server serves: to have its names on the disk needs no permission. An error with a
- * reason says that it is not the sidecar's to sync; an error without one, and REASON_LIMIT, that its names are not stable.
+ * fsync of a directory, by whoever the server serves: to have its names on the disk needs no permission. An error with
+ * a reason says that it is not the sidecar's to sync; an error without one, and REASON_LIMIT, that its names are not
+ * stable.
  */
 struct broker_sync_dir {
 	struct broker_fh fh;

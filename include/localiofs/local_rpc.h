@@ -7,11 +7,11 @@
  */
 #pragma once
 
-#define LOCAL_RPC_PROGRAM 400122
-#define LOCAL_RPC_VERSION 1
-#define LOCAL_RPC_NULL 0
+#define LOCAL_RPC_PROGRAM       400122
+#define LOCAL_RPC_VERSION       1
+#define LOCAL_RPC_NULL          0
 #define LOCAL_RPC_UUID_IS_LOCAL 1
-#define LOCAL_RPC_PORT 20122 /* probeport='s default */
-#define LOCAL_RPC_UUID_SIZE 16
-#define REGISTRY_DEFAULT "/dev/shm/localiofs"
-#define REGISTRY_MAX_PATH 88 /* with its NUL: other programs find broker.sock by its path, of 108 bytes at most */
+#define LOCAL_RPC_PORT          20122 /* probeport='s default */
+#define LOCAL_RPC_UUID_SIZE     16
+#define REGISTRY_DEFAULT        "/dev/shm/localiofs"
+#define REGISTRY_MAX_PATH       88 /* with its NUL: other programs find broker.sock by its path, of 108 bytes at most */

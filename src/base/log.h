@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The log: one line a message, to stderr while the program has a terminal or a supervisor there, to syslog once it is in
- * the background. Where stderr is systemd's journal a line begins with its priority. Thread-safe. Repeating events are
- * logged on change only, which is the caller's task; what a peer can cause as often as it likes has a limit per place in
- * the source.
+ * The log: one line a message, to stderr while the program has a terminal or a supervisor there, to syslog once it is
+ * in the background. Where stderr is systemd's journal a line begins with its priority. Thread-safe. Repeating events
+ * are logged on change only, which is the caller's task; what a peer can cause as often as it likes has a limit per
+ * place in the source.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "base/util.h"
 
-/* Names the program in every line, but where stderr is the journal's; call first, and once more where the name changes. */
+/* The program's name in each line, but where stderr is the journal's; call first, and again when the name changes. */
 void log_open(const char *program);
 
 enum log_place {
@@ -44,14 +44,14 @@ struct log_limit {
 bool log_limit_take(struct log_limit *limit, int priority);
 
 /* At most LOG_LIMIT_LINES from here in LOG_LIMIT_MS. */
-#define log_warning_limited(...)                                                   \
-	do {                                                                       \
+#define log_warning_limited(...)                                                     \
+	do {                                                                         \
 		static struct log_limit limit = {.lock = PTHREAD_MUTEX_INITIALIZER}; \
-		if (log_limit_take(&limit, LOG_WARNING))                           \
-			log_message(LOG_WARNING, __VA_ARGS__);                     \
+		if (log_limit_take(&limit, LOG_WARNING))                             \
+			log_message(LOG_WARNING, __VA_ARGS__);                       \
 	} while (0)
 
-#define log_error(...) log_message(LOG_ERR, __VA_ARGS__)
+#define log_error(...)   log_message(LOG_ERR, __VA_ARGS__)
 #define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)
-#define log_info(...) log_message(LOG_INFO, __VA_ARGS__)
-#define log_debug(...) log_message(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...)    log_message(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)   log_message(LOG_DEBUG, __VA_ARGS__)

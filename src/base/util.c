@@ -85,8 +85,8 @@ int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 const char *reason_code(unsigned reason)
 {
 	switch (reason) {
-#define X(name, number, code, text)                                                                \
-	case number:                                                                               \
+#define X(name, number, code, text) \
+	case number:                \
 		return code;
 		REASON_TABLE(X)
 #undef X
@@ -98,8 +98,8 @@ const char *reason_code(unsigned reason)
 const char *reason_text(unsigned reason)
 {
 	switch (reason) {
-#define X(name, number, code, text)                                                                \
-	case number:                                                                               \
+#define X(name, number, code, text) \
+	case number:                \
 		return text;
 		REASON_TABLE(X)
 #undef X
@@ -133,7 +133,11 @@ char *unescape_octal(char *text)
 static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned n = s[0] < 0x80 ? 1 : (s[0] & 0xe0) == 0xc0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3 : (s[0] & 0xf8) == 0xf0 ? 4 : 0;
+	unsigned n = s[0] < 0x80             ? 1
+		     : (s[0] & 0xe0) == 0xc0 ? 2
+		     : (s[0] & 0xf0) == 0xe0 ? 3
+		     : (s[0] & 0xf8) == 0xf0 ? 4
+					     : 0;
 	uint32_t c = n == 1 ? s[0] : s[0] & (0x7fU >> n);
 
 	for (unsigned i = 1; i < n; i++) {

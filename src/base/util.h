@@ -17,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define ARRAY_SIZE(a)                   (sizeof(a) / sizeof((a)[0]))
 #define CONTAINER_OF(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-#define MIN(a, b) ((a) < (b) ? (a) : (b))
-#define MAX(a, b) ((a) > (b) ? (a) : (b))
-#define PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define MIN(a, b)                       ((a) < (b) ? (a) : (b))
+#define MAX(a, b)                       ((a) > (b) ? (a) : (b))
+#define PRINTF(f, a)                    __attribute__((format(printf, f, a)))
 
 /* A descriptor is a number >= 0 or -1; closing leaves errno alone. */
 static inline int close_fd(int fd)
@@ -50,8 +50,8 @@ static inline void fclosep(FILE **f)
 		(void)fclose(*f);
 }
 
-#define _cleanup_free_ __attribute__((cleanup(freep)))
-#define _cleanup_close_ __attribute__((cleanup(close_fdp)))
+#define _cleanup_free_   __attribute__((cleanup(freep)))
+#define _cleanup_close_  __attribute__((cleanup(close_fdp)))
 #define _cleanup_fclose_ __attribute__((cleanup(fclosep)))
 
 static inline int steal_fd(int *fd)
@@ -62,11 +62,11 @@ static inline int steal_fd(int *fd)
 	return r;
 }
 
-#define STEAL_PTR(p)                                                                               \
-	__extension__({                                                                                         \
-		__typeof__(p) stolen_ = (p);                                                       \
-		(p) = NULL;                                                                        \
-		stolen_;                                                                           \
+#define STEAL_PTR(p)                         \
+	__extension__({                      \
+		__typeof__(p) stolen_ = (p); \
+		(p) = NULL;                  \
+		stolen_;                     \
 	})
 
 /* A lock held until the end of the scope: LOCKED(&mutex); */
@@ -80,10 +80,8 @@ static inline pthread_mutex_t *lock_mutex(pthread_mutex_t *m)
 	return m;
 }
 #define LOCKED_NAME2(line) locked_##line
-#define LOCKED_NAME(line) LOCKED_NAME2(line)
-#define LOCKED(m)                                                                                  \
-	__attribute__((cleanup(unlock_mutexp), unused)) pthread_mutex_t *LOCKED_NAME(__LINE__) =   \
-		lock_mutex(m)
+#define LOCKED_NAME(line)  LOCKED_NAME2(line)
+#define LOCKED(m)          __attribute__((cleanup(unlock_mutexp), unused)) pthread_mutex_t *LOCKED_NAME(__LINE__) = lock_mutex(m)
 
 /* An intrusive doubly linked list; the head is a node of its own. */
 struct list {
@@ -128,8 +126,8 @@ static inline void list_splice(struct list *to, struct list *from)
 	list_init(from);
 }
 
-#define LIST_FOREACH(pos, head)                                                                    \
-	for (struct list *pos = (head)->next, *pos##_next = pos->next; pos != (head);              \
+#define LIST_FOREACH(pos, head)                                                       \
+	for (struct list *pos = (head)->next, *pos##_next = pos->next; pos != (head); \
 		pos = pos##_next, pos##_next = pos->next)
 
 /* For sentences: of a word that somebody gave, only so much that it is not all that is left of them. */
@@ -155,8 +153,8 @@ char *unescape_octal(char *text);
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 
 /*
- * In place: what a terminal or a reader of lines could take for something else than text becomes '?': control characters,
- * those of Unicode (C1), too, its line and paragraph separators, what turns the direction of writing, and bytes that are no
- * UTF-8.
+ * In place: what a terminal or a reader of lines could take for something else than text becomes '?': control
+ * characters, those of Unicode (C1), too, its line and paragraph separators, what turns the direction of writing, and
+ * bytes that are no UTF-8.
  */
 void text_clean(char *s);

@@ -89,8 +89,8 @@ static const char *ioctl_error(int error)
 /* Of a mount without a daemon, JSON has that much to say. */
 static json_t *dead_mount(const char *dir)
 {
-	return json_pack("{s:o, s:s, s:s, s:s}", "mountpoint", name_json(dir), "state", "dead", "reason", "daemon-ended",
-		"detail", open_error(ENOTCONN));
+	return json_pack("{s:o, s:s, s:s, s:s}", "mountpoint", name_json(dir), "state", "dead", "reason",
+		"daemon-ended", "detail", open_error(ENOTCONN));
 }
 
 /* The mount's JSON, or NULL and errno after saying why not. */
@@ -206,16 +206,18 @@ static void print_for_people(const char *dir, const json_t *j)
 			text_at(j, "sidecar", "peer"));
 	(void)printf("  last probe    %s (%lld so far)\n", when, number_at(j, "probe", "attempts"));
 	(void)printf("  opens         passthrough %lld, uring %lld, remote %lld\n",
-		number_at(j, "opens", "passthrough"), number_at(j, "opens", "uring"),
-		number_at(j, "opens", "remote"));
+		number_at(j, "opens", "passthrough"), number_at(j, "opens", "uring"), number_at(j, "opens", "remote"));
 	(void)printf("  requests      read %lld (%lld bytes), write %lld (%lld bytes) at the daemon\n",
 		number_at(j, "requests", "read"), number_at(j, "requests", "bytes_read"),
 		number_at(j, "requests", "write"), number_at(j, "requests", "bytes_written"));
-	(void)printf("  backing ids   %lld held, %lld of them idle, %lld of ended sessions; %lld opens got none (last: %s)\n",
-		number_at(j, "backing_ids", "held"), number_at(j, "backing_ids", "idle"), number_at(j, "backing_ids", "left_over"),
-		number_at(j, "grants", "denied"), text_at(j, "grants", "last_denial"));
+	(void)printf("  backing ids   %lld held, %lld of them idle, %lld of ended sessions; %lld opens got none (last: "
+		     "%s)\n",
+		number_at(j, "backing_ids", "held"), number_at(j, "backing_ids", "idle"),
+		number_at(j, "backing_ids", "left_over"), number_at(j, "grants", "denied"),
+		text_at(j, "grants", "last_denial"));
 	if (json_is_true(json_object_get(json_object_get(j, "locks"), "noticed")))
-		(void)printf("  locks         %lld held, %lld waited for; on this mount only: other clients do not see them\n",
+		(void)printf("  locks         %lld held, %lld waited for; on this mount only: other clients do not see "
+			     "them\n",
 			number_at(j, "locks", "locked"), number_at(j, "locks", "waiting"));
 }
 
@@ -279,9 +281,11 @@ static int probe_now(const struct mounts *m)
 
 		if (fd >= 0 && ioctl(fd, CONTROL_PROBE) == 0)
 			continue;
-		log_error("%s: %s", dir[0] ? dir : "\"\"", fd < 0 ? open_error(errno)
-				: errno == EOPNOTSUPP ? "the mount never is local: local=off, or neither passthrough nor io_uring"
-						      : ioctl_error(errno));
+		log_error("%s: %s", dir[0] ? dir : "\"\"",
+			fd < 0 ? open_error(errno)
+			: errno == EOPNOTSUPP
+				? "the mount never is local: local=off, or neither passthrough nor io_uring"
+				: ioctl_error(errno));
 		failed = 1;
 	}
 	return failed;
@@ -289,8 +293,8 @@ static int probe_now(const struct mounts *m)
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'}, {0}};
 	struct mounts m = {0};
 	bool as_json = false, probes;
 	int opt, r;
@@ -312,8 +316,7 @@ int main(int argc, char **argv)
 			if (optopt)
 				log_error("-%c is no switch; expected --json, --help, --version", optopt);
 			else
-				log_error("%.80s is no switch; expected --json, --help, --version",
-					argv[optind - 1]);
+				log_error("%.80s is no switch; expected --json, --help, --version", argv[optind - 1]);
 			return 1;
 		}
 	}

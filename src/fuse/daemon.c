@@ -20,15 +20,15 @@
 #include "base/log.h"
 
 #define FUSE_MINOR_INC_EPOCH 44 /* the protocol's, with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
-#define UNMOUNT_TIMEOUT_MS 2000
-#define TRY_TIMEOUT_MS 30000     /* of one attempt to mount, for each of its questions */
-#define TRY_TIMEOUT_MIN_MS 1000  /* ... and where mounttimeout= leaves less */
-#define TRY_PAUSE_MS 1000        /* before the second attempt, and twice as long before each further one */
-#define TRY_PAUSE_MAX_MS 30000
-#define RETRY_FG_MS 30000        /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
-#define RETRY_BG_MIN 10000
-#define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
-#define MAX_BACKGROUND 128 /* requests of which nobody waits for each: by aio, read-ahead, RELEASE. The kernel's are 12 */
+#define UNMOUNT_TIMEOUT_MS   2000
+#define TRY_TIMEOUT_MS       30000 /* of one attempt to mount, for each of its questions */
+#define TRY_TIMEOUT_MIN_MS   1000  /* ... and where mounttimeout= leaves less */
+#define TRY_PAUSE_MS         1000  /* before the second attempt, and twice as long before each further one */
+#define TRY_PAUSE_MAX_MS     30000
+#define RETRY_FG_MS          30000 /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
+#define RETRY_BG_MIN         10000
+#define QUESTION_TIMEOUT_MS  30000 /* GETATTR for the mount's own use */
+#define MAX_BACKGROUND 128 /* requests that nobody waits for: aio, read-ahead, RELEASE. FUSE's default is 12 */
 
 struct session {
 	struct fs fs;
@@ -90,14 +90,12 @@ static void handle_stale(void *arg, const struct nfs_fh *fh)
 	if (s->root_stale || !nfs_fh_equal(fh, &s->found.export.root))
 		return;
 	s->root_stale = true;
-	log_error("%s: the server does not know the export's root any more; unmount it and mount it again",
-		s->fs.spec);
+	log_error("%s: the server does not know the export's root any more; unmount it and mount it again", s->fs.spec);
 }
 
 static int connect_nfs(struct session *s, unsigned timeout_ms, char *sentence, size_t size)
 {
-	static const int errors[] = {
-		[RECOVERY_HARD] = 0, [RECOVERY_SOFT] = -EIO, [RECOVERY_SOFTERR] = -ETIMEDOUT};
+	static const int errors[] = {[RECOVERY_HARD] = 0, [RECOVERY_SOFT] = -EIO, [RECOVERY_SOFTERR] = -ETIMEDOUT};
 	const struct mount_options *m = s->options->mount;
 	struct nfs3_options o = {.host = s->options->spec->host,
 		.address = s->fs.server_address,
@@ -128,8 +126,8 @@ static int connect_nfs(struct session *s, unsigned timeout_ms, char *sentence, s
 	if (r == 0)
 		return 0;
 	transport_stats(s->fs.transport, &stats);
-	return fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u: %s",
-		s->name, s->fs.server_address, s->fs.server_port,
+	return fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u: %s", s->name,
+		s->fs.server_address, s->fs.server_port,
 		nfs3_why_away(stats.last_error < 0 ? stats.last_error : -ETIMEDOUT));
 }
 
@@ -203,7 +201,7 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 	struct nfs_call call = look;
 	int r;
 
-	/* A server that answers from memory looks at a directory again for that (server_refresh.h), and says -EISDIR. */
+	/* A server that answers from memory looks at the directory again (server_refresh.h), and says -EISDIR. */
 	if (fs_server_remembers(&s->fs)) {
 		(void)transport_call(s->fs.transport, &look);
 		s->fs.counters.refreshes++;
@@ -329,7 +327,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	fuse_unset_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 	fs->forgets_names = conn->proto_minor >= FUSE_MINOR_INC_EPOCH;
 	if (fs->probe && fs->options->local != LOCAL_URING && fuse_set_feature_flag(conn, FUSE_CAP_PASSTHROUGH)) {
-		/* Backing files may lie on overlayfs, as a container's root does, or the kernel lets overlayfs lie on us. */
+		/* Backing files may lie on overlayfs, as a container's root does, or the kernel lets overlayfs lie on
+		 * us. */
 		conn->max_backing_stack_depth = fs->options->underlay ? 0 : 1;
 		fs->passthrough = true;
 	}
@@ -378,14 +377,16 @@ static void drop_privileges(void)
 {
 	(void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0); /* where CAP_SYS_RESOURCE allows it */
 	if (geteuid() != 0)
-		return; /* has none; fusermount3 must stay able to gain its own */
+		return;           /* has none; fusermount3 must stay able to gain its own */
 	(void)setgroups(0, NULL); /* resgid= of ext4 may be one of root's */
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	capng_get_caps_process();
 	for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (cap != CAP_SYS_ADMIN && cap != CAP_DAC_READ_SEARCH && cap != CAP_NET_BIND_SERVICE)
-			(void)capng_update(CAPNG_DROP, cap == CAP_SETUID ? CAPNG_EFFECTIVE | CAPNG_INHERITABLE
-				: CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE, cap);
+			(void)capng_update(CAPNG_DROP,
+				cap == CAP_SETUID ? CAPNG_EFFECTIVE | CAPNG_INHERITABLE
+						  : CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE,
+				cap);
 	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
 		log_warning("capabilities that are not needed could not be dropped");
 }
@@ -437,15 +438,13 @@ static int run_loop(struct session *s)
 /* Errors that may be gone the next time: nobody has answered, or not the right one yet. */
 static bool may_pass(int error)
 {
-	return error == -ETIMEDOUT || error == -ECONNREFUSED || error == -ECONNRESET ||
-	       error == -EHOSTUNREACH || error == -ENETUNREACH || error == -EAGAIN ||
-	       error == -ESTALE;
+	return error == -ETIMEDOUT || error == -ECONNREFUSED || error == -ECONNRESET || error == -EHOSTUNREACH ||
+	       error == -ENETUNREACH || error == -EAGAIN || error == -ESTALE;
 }
 
 static int try_server(struct session *s, unsigned timeout_ms, char *sentence, size_t size)
 {
-	int r = find_export(
-		s->options->mount, s->options->spec, s->name, timeout_ms, &s->found, sentence, size);
+	int r = find_export(s->options->mount, s->options->spec, s->name, timeout_ms, &s->found, sentence, size);
 
 	if (r == 0) {
 		(void)snprintf(s->fs.server_address, sizeof(s->fs.server_address), "%s", s->found.server_address);
@@ -476,8 +475,8 @@ static int reach_server(struct session *s, char *sentence, size_t size)
 
 	for (uint64_t pause_ms = TRY_PAUSE_MS;; pause_ms = MIN(2 * pause_ms, (uint64_t)TRY_PAUSE_MAX_MS)) {
 		uint64_t left = end - MIN(now_ms(), end);
-		uint64_t timeout_ms = o->timeout && !waiting ? MIN(MAX(left, TRY_TIMEOUT_MIN_MS), TRY_TIMEOUT_MS)
-							     : TRY_TIMEOUT_MS;
+		uint64_t timeout_ms =
+			o->timeout && !waiting ? MIN(MAX(left, TRY_TIMEOUT_MIN_MS), TRY_TIMEOUT_MS) : TRY_TIMEOUT_MS;
 		int r = try_server(s, (unsigned)timeout_ms, sentence, size);
 
 		if (r == 0 || !may_pass(r))

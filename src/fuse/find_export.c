@@ -30,15 +30,14 @@ static int mount_family(const struct mount_options *o)
 	return family(o->mountproto == PROTOCOL_ANY && !o->mounthost[0] ? o->proto : o->mountproto);
 }
 
-static int resolve(const char *host, const char *whose, int only, bool bg, struct addrinfo **ret,
-	char *sentence, size_t size)
+static int resolve(const char *host, const char *whose, int only, bool bg, struct addrinfo **ret, char *sentence,
+	size_t size)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_family = only};
 	int r = getaddrinfo(host, NULL, &hints, ret);
 
 	if (r != 0) {
-		(void)snprintf(sentence, size, SHORT ": cannot resolve the %s's name%s: %s", SHORTEN(host, 90),
-			whose,
+		(void)snprintf(sentence, size, SHORT ": cannot resolve the %s's name%s: %s", SHORTEN(host, 90), whose,
 			only == AF_INET    ? " for IPv4, which tcp means (tcp6: IPv6)"
 			: only == AF_INET6 ? " for IPv6, which tcp6 means"
 					   : "",
@@ -69,8 +68,8 @@ static int ask_mountd(const struct mount_options *o, const struct mount_spec *sp
 	const char *host = o->mounthost[0] ? o->mounthost : spec->host;
 	struct addrinfo *list;
 	char why[256] = "";
-	int r = resolve(host, o->mounthost[0] ? "mount daemon" : "server", mount_family(o), o->bg, &list,
-		sentence, size);
+	int r = resolve(host, o->mounthost[0] ? "mount daemon" : "server", mount_family(o), o->bg, &list, sentence,
+		size);
 
 	if (r < 0)
 		return r;
@@ -114,8 +113,8 @@ static int find_server(const struct mount_options *o, const struct mount_spec *s
 	return r;
 }
 
-int find_export(const struct mount_options *o, const struct mount_spec *spec, const char *name,
-	unsigned timeout_ms, struct found_export *ret, char *sentence, size_t size)
+int find_export(const struct mount_options *o, const struct mount_spec *spec, const char *name, unsigned timeout_ms,
+	struct found_export *ret, char *sentence, size_t size)
 {
 	int r = ask_mountd(o, spec, name, timeout_ms, ret, sentence, size);
 

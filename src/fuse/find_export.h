@@ -25,5 +25,5 @@ int find_export_family(const struct mount_options *o);
  * -EAGAIN when a name could not be resolved and that may pass, -EINVAL when it will not; else as
  * nfs3_mount().
  */
-int find_export(const struct mount_options *o, const struct mount_spec *spec, const char *name,
-	unsigned timeout_ms, struct found_export *ret, char *sentence, size_t size);
+int find_export(const struct mount_options *o, const struct mount_spec *spec, const char *name, unsigned timeout_ms,
+	struct found_export *ret, char *sentence, size_t size);

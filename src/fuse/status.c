@@ -11,8 +11,8 @@
 #include "localiofs/control.h"
 #include "mount/mountinfo.h"
 
-static const char *const state_names[] = {
-	[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};
+static const char *const state_names[] =
+	{[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};
 
 /* Text from outside may be no UTF-8, which JSON must be: then its other bytes become '?'. */
 static json_t *text_json(const char *text)
@@ -49,17 +49,17 @@ static json_t *opens_json(struct fs_counters *c)
 {
 	uint64_t direct = c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", /* */
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",   /* */
 		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
-		"uring", (json_int_t)c->opens_uring, /* */
+		"uring", (json_int_t)c->opens_uring,                        /* */
 		"remote",
-		(json_int_t)(c->opens[OPEN_PATH_CACHED] + direct +
-			     c->opens[OPEN_PATH_PASSTHROUGH_DIRECT] - c->opens_uring), /* */
-		"direct", (json_int_t)direct, /* */
+		(json_int_t)(c->opens[OPEN_PATH_CACHED] + direct + c->opens[OPEN_PATH_PASSTHROUGH_DIRECT] -
+			     c->opens_uring),                                             /* */
+		"direct", (json_int_t)direct,                                             /* */
 		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
-		"hot", (json_int_t)c->opens_hot, /* */
-		"shared", (json_int_t)c->opens_shared, /* */
-		"retired", (json_int_t)c->opens_retired, /* */
+		"hot", (json_int_t)c->opens_hot,                                          /* */
+		"shared", (json_int_t)c->opens_shared,                                    /* */
+		"retired", (json_int_t)c->opens_retired,                                  /* */
 		"walked", (json_int_t)c->opens_walked);
 }
 
@@ -96,9 +96,9 @@ static json_t *connections_json(const struct transport_stats *stats)
 	json_t *all = json_array();
 
 	for (unsigned n = 0; n < stats->nconnections; n++)
-		(void)json_array_append_new(all, json_pack("{s:b, s:i, s:I}", /* */
+		(void)json_array_append_new(all, json_pack("{s:b, s:i, s:I}",                          /* */
 							 "connected", stats->connections[n].connected, /* */
-							 "port", (int)stats->connections[n].port, /* */
+							 "port", (int)stats->connections[n].port,      /* */
 							 "answered", (json_int_t)stats->connections[n].answered));
 	return all;
 }
@@ -140,29 +140,30 @@ static char *status_text(struct fs *fs, bool over_io_uring)
 	backing_ids_counts(fs->ids, &held, &idle, &left_over);
 	locks_count(fs->locks, &locked, &waiting);
 	root = json_pack("{s:s, s:o, s:s, s:s, s:o, s:i}", /* */
-		"version", LOCALIOFS_VERSION, /* */
-		"spec", text_json(fs->spec), /* */
-		"state", state_names[probe.state], /* */
-		"reason", reason_code(probe.reason), /* */
-		"detail", text_json(probe.detail), /* */
+		"version", LOCALIOFS_VERSION,              /* */
+		"spec", text_json(fs->spec),               /* */
+		"state", state_names[probe.state],         /* */
+		"reason", reason_code(probe.reason),       /* */
+		"detail", text_json(probe.detail),         /* */
 		"pid", (int)getpid());
 	if (!root)
 		return NULL;
 	add_transport(root, fs, over_io_uring);
 	(void)json_object_set_new(root, "options",
 		json_pack("{s:s, s:b, s:i, s:i, s:b}", "local", local_mode_name(fs->options->local), /* */
-			"ro", is_read_only(fs), "rsize", (int)fs->rsize, "wsize", (int)fs->wsize, /* */
+			"ro", is_read_only(fs), "rsize", (int)fs->rsize, "wsize", (int)fs->wsize,    /* */
 			"allow_other", fs->allow_other));
 	(void)json_object_set_new(root, "server",
 		json_pack("{s:s, s:b, s:b, s:I, s:o, s:o}", "address",
 			server_address(fs, &stats, address, sizeof(address)), /* */
-			"connected", stats.connected, "acl", fs->nfsacl, "reconnects", (json_int_t)stats.reconnects, /* */
+			"connected", stats.connected, "acl", fs->nfsacl, "reconnects",
+			(json_int_t)stats.reconnects,            /* */
 			"connections", connections_json(&stats), /* */
 			"calls", calls_json(&stats)));
 	(void)json_object_set_new(root, "sidecar",
-		json_pack("{s:o, s:i, s:b, s:o, s:o}", "registry", text_json(fs->options->registry), /* */
+		json_pack("{s:o, s:i, s:b, s:o, s:o}", "registry", text_json(fs->options->registry),       /* */
 			"pid", (int)probe.sidecar_pid, "trusts", fs->probe && probe_is_trusted(fs->probe), /* */
-			"peer", text_json(probe.peer), /* */
+			"peer", text_json(probe.peer),                                                     /* */
 			"export", text_json(probe.export_path)));
 	(void)json_object_set_new(root, "probe",
 		json_pack("{s:I, s:I}", "last", (json_int_t)probe.last_probe, /* */
@@ -173,14 +174,13 @@ static char *status_text(struct fs *fs, bool over_io_uring)
 	(void)json_object_set_new(root, "opens", opens_json(c));
 	(void)json_object_set_new(root, "requests",
 		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
-			"write", (json_int_t)c->requests_write, /* */
-			"astray", (json_int_t)c->requests_astray, /* */
-			"flush", (json_int_t)c->requests_flush, /* */
-			"xattr", (json_int_t)c->requests_xattr, /* */
-			"bytes_read", (json_int_t)c->bytes_read, /* */
+			"write", (json_int_t)c->requests_write,                                        /* */
+			"astray", (json_int_t)c->requests_astray,                                      /* */
+			"flush", (json_int_t)c->requests_flush,                                        /* */
+			"xattr", (json_int_t)c->requests_xattr,                                        /* */
+			"bytes_read", (json_int_t)c->bytes_read,                                       /* */
 			"bytes_written", (json_int_t)c->bytes_written));
-	(void)json_object_set_new(
-		root, "lookups", json_pack("{s:I}", "known", (json_int_t)c->lookups_known));
+	(void)json_object_set_new(root, "lookups", json_pack("{s:I}", "known", (json_int_t)c->lookups_known));
 	(void)json_object_set_new(root, "refreshes",
 		json_pack("{s:b, s:I, s:I}", "needed", fs_server_remembers(fs), "done", (json_int_t)c->refreshes, /* */
 			"failed", (json_int_t)c->refreshes_failed));
@@ -194,8 +194,7 @@ static char *status_text(struct fs *fs, bool over_io_uring)
 		json_pack("{s:I, s:I, s:b}", "locked", (json_int_t)locked, "waiting", (json_int_t)waiting, /* */
 			"noticed", (bool)fs->has_locked));
 	(void)json_object_set_new(root, "groups_unknown", json_integer((json_int_t)c->groups_unknown));
-	(void)json_object_set_new(
-		root, "inodes", json_integer((json_int_t)inode_table_count(fs->inodes)));
+	(void)json_object_set_new(root, "inodes", json_integer((json_int_t)inode_table_count(fs->inodes)));
 	(void)json_object_set_new(root, "open_files", json_integer((json_int_t)fs->open_files));
 	text = json_dumps(root, JSON_COMPACT);
 	json_decref(root);
@@ -238,16 +237,15 @@ static void probe_now(fuse_req_t req, struct fs *fs)
 	}
 }
 
-static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg,
-	struct fuse_file_info *fi, unsigned flags, const void *in_buf, size_t in_bufsz, size_t out_bufsz)
+static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, struct fuse_file_info *fi, unsigned flags,
+	const void *in_buf, size_t in_bufsz, size_t out_bufsz)
 {
 	struct fs *fs = fuse_req_userdata(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
 
 	/* The kernel takes the size of the answer from the number. */
-	if (ino != FUSE_ROOT_ID ||
-		(cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS &&
-			cmd != (unsigned)CONTROL_PROBE))
+	if (ino != FUSE_ROOT_ID || (cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS &&
+					   cmd != (unsigned)CONTROL_PROBE))
 		(void)fuse_reply_err(req, ENOTTY);
 	else if (uid != 0 && uid != fs->owner)
 		(void)fuse_reply_err(req, EPERM);

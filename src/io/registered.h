@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What a ring has registered, so that the kernel need not look it up and count or pin it for each request
- * (io_uring_register(2)): files, and payloads of FUSE's ring entries. It costs system calls, so it is for what the ring is
- * asked for often: REGISTERED_OFTEN times before. Of a payload it is the beginning, enough for small requests, since the
- * pages are pinned, and a user has RLIMIT_MEMLOCK, 8 MiB as a rule, for all that he runs: the rings together take a
+ * (io_uring_register(2)): files, and payloads of FUSE's ring entries. It costs system calls, so it is for what the ring
+ * is asked for often: REGISTERED_OFTEN times before. Of a payload it is the beginning, enough for small requests, since
+ * the pages are pinned, and a user has RLIMIT_MEMLOCK, 8 MiB as a rule, for all that he runs: the rings together take a
  * quarter of that at most.
  *
  * The ring's thread's alone, and so is a file's place in it, until nothing is under way and the file is closed.

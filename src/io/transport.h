@@ -20,9 +20,9 @@
 
 #include "base/util.h"
 
-#define NFS_FH_MAX 64
+#define NFS_FH_MAX     64
 #define NFS_GROUPS_MAX 16
-#define NFS_NAME_MAX 255
+#define NFS_NAME_MAX   255
 
 struct nfs_fh {
 	uint32_t len; /* bytes; 0 is no handle */
@@ -143,9 +143,9 @@ enum nfs_acl_mask {
 	NFS_ACL_DEFAULT_COUNT = 0x08,
 };
 
-#define NFS_ACL_MAX 1024         /* entries of one ACL that a server may answer (NFS_ACL_MAX_ENTRIES) */
+#define NFS_ACL_MAX      1024    /* entries of one ACL that a server may answer (NFS_ACL_MAX_ENTRIES) */
 #define NFS_ACL_SETTABLE 300     /* entries of both ACLs that one SETACL has room for in libnfs */
-#define NFS_ACE_DEFAULT 0x1000U  /* in the tag of each entry of a default ACL */
+#define NFS_ACE_DEFAULT  0x1000U /* in the tag of each entry of a default ACL */
 
 /* An entry as it is on the wire; fuse/posix_acl.h knows what the tags mean. */
 struct nfs_ace {
@@ -169,7 +169,7 @@ struct nfs_acls {
  */
 struct nfs_wire {
 	struct connection *connection; /* NULL until it has one; then it stays there */
-	struct list tickets; /* struct nfs3_ticket.node: one each time it was sent on this connection */
+	struct list tickets;           /* struct nfs3_ticket.node: one each time it was sent on this connection */
 	uint32_t xid;
 	uint64_t since;      /* ms: when it was submitted, or was told to come back later */
 	uint64_t due;        /* ms: when it is sent again for want of an answer, or after a delay */
@@ -178,10 +178,10 @@ struct nfs_wire {
 };
 
 struct nfs_call {
-	struct list node;      /* the transport's, from submit to done */
-	struct nfs_wire wire;  /* the transport's */
-	unsigned patience_ms;  /* 0: as the mount says, for ever when it is hard */
-	unsigned delay_ms;     /* it is not sent before so long after it was submitted */
+	struct list node;     /* the transport's, from submit to done */
+	struct nfs_wire wire; /* the transport's */
+	unsigned patience_ms; /* 0: as the mount says, for ever when it is hard */
+	unsigned delay_ms;    /* it is not sent before so long after it was submitted */
 	/*
 	 * Asked on the loop thread, about once a second while the call waits, if it takes so long:
 	 * whether nobody wants the answer any more. NULL: it is wanted.
@@ -189,10 +189,10 @@ struct nfs_call {
 	bool (*given_up)(struct nfs_call *call);
 	enum nfs_proc proc;
 	struct nfs_cred cred;
-	struct nfs_fh fh;      /* the object, or the directory that name is in */
-	struct nfs_fh fh2;     /* RENAME: directory of name2; LINK: directory of name */
+	struct nfs_fh fh;  /* the object, or the directory that name is in */
+	struct nfs_fh fh2; /* RENAME: directory of name2; LINK: directory of name */
 	const char *name;
-	const char *name2;     /* RENAME: new name; SYMLINK: target */
+	const char *name2; /* RENAME: new name; SYMLINK: target */
 	union {
 		struct nfs_sattr sattr; /* SETATTR, CREATE, MKDIR, SYMLINK, MKNOD */
 		struct {
@@ -200,10 +200,10 @@ struct nfs_call {
 		} access;
 		struct {
 			uint64_t offset;
-			uint32_t count; /* bytes */
+			uint32_t count;         /* bytes */
 			enum nfs_stable stable; /* WRITE */
-			const void *data; /* WRITE */
-		} io; /* READ, WRITE, COMMIT */
+			const void *data;       /* WRITE */
+		} io;                           /* READ, WRITE, COMMIT */
 		struct {
 			uint64_t cookie;
 			struct nfs_verf verf;
@@ -228,7 +228,7 @@ struct nfs_call {
 			uint32_t count;
 			bool eof;
 			enum nfs_stable committed; /* WRITE */
-			struct nfs_verf verf; /* WRITE, COMMIT */
+			struct nfs_verf verf;      /* WRITE, COMMIT */
 		} io;
 		const char *target; /* READLINK, NUL-terminated */
 		struct {
@@ -263,11 +263,11 @@ struct connection_stats {
 
 /* What any thread may ask at any time. */
 struct transport_stats {
-	bool connected; /* one connection at least */
+	bool connected;                 /* one connection at least */
 	uint64_t calls[NFS_PROC_COUNT]; /* answered */
 	uint64_t reconnects;
 	struct sockaddr_storage peer; /* family 0 before the first connection */
-	int last_error; /* why the server could not be reached the last time; 0: it always was */
+	int last_error;               /* why the server could not be reached the last time; 0: it always was */
 	unsigned nconnections;
 	struct connection_stats connections[TRANSPORT_CONNECTIONS_MAX];
 };

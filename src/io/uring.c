@@ -13,8 +13,8 @@
 #include "io/registered.h"
 #include "base/log.h"
 
-#define ENTRIES   128 /* of a ring: more than that wait in its list */
-#define NOBODY    (-2) /* not 65534, who may own files and, with resuid= of ext4, what is reserved */
+#define ENTRIES 128  /* of a ring: more than that wait in its list */
+#define NOBODY  (-2) /* not 65534, who may own files and, with resuid= of ext4, what is reserved */
 
 struct ring {
 	pthread_mutex_t lock;
@@ -27,9 +27,9 @@ struct ring {
 	/* The thread's. */
 	struct io_uring uring;
 	unsigned in_flight;
-	uint64_t wakes;      /* what was read of wake_fd */
+	uint64_t wakes; /* what was read of wake_fd */
 	struct registered registered;
-	int root;            /* the credential of io_uring_register_personality(3), or a negative errno: no writes */
+	int root; /* the credential of io_uring_register_personality(3), or a negative errno: no writes */
 };
 
 struct uring {
@@ -112,7 +112,8 @@ static void submit(struct ring *g, struct uring_io *io)
 		registered_use(&g->registered, sqe, io);
 		break;
 	case URING_WRITE:
-		io_uring_prep_write(sqe, g->root >= 0 ? io->file->fd : -1, io->buf + io->have, rest, io->offset + io->have);
+		io_uring_prep_write(sqe, g->root >= 0 ? io->file->fd : -1, io->buf + io->have, rest,
+			io->offset + io->have);
 		sqe->rw_flags = io->how;
 		sqe->personality = io->as_root && g->root >= 0 ? (uint16_t)g->root : 0;
 		if (g->root >= 0)

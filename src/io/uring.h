@@ -37,18 +37,19 @@ enum uring_op {
 };
 
 struct uring_io {
-	struct list node; /* the ring's */
-	enum uring_op op; /* which function it was given to */
+	struct list node;        /* the ring's */
+	enum uring_op op;        /* which function it was given to */
 	struct uring_file *file; /* a regular one; stays open until done */
-	bool no_cache;    /* in, out: the file has no RWF_NOWAIT, do not try it */
-	unsigned align;   /* bytes, with O_DIRECT: whoever comes to the end of the file cannot go on when that grows; else 1 */
+	bool no_cache;           /* in, out: the file has no RWF_NOWAIT, do not try it */
+	unsigned align; /* bytes, with O_DIRECT: whoever comes to the end of the file cannot go on when that grows; else
+			   1 */
 	uint8_t *buf;
-	size_t size;      /* bytes; at most INT32_MAX */
+	size_t size;          /* bytes; at most INT32_MAX */
 	struct iovec payload; /* that buf is in: a FUSE ring entry's, which stays as long as the rings; or nothing */
 	uint64_t offset;
-	int how;          /* of a write: RWF_APPEND, RWF_SYNC of pwritev2(2) */
-	bool as_root;     /* of a write */
-	size_t have;      /* bytes so far, also when the result is an error */
+	int how;      /* of a write: RWF_APPEND, RWF_SYNC of pwritev2(2) */
+	bool as_root; /* of a write */
+	size_t have;  /* bytes so far, also when the result is an error */
 	/* result: bytes, fewer than size at the end of the file that is read only; or a negative errno. */
 	void (*done)(struct uring_io *io, ssize_t result);
 };
@@ -82,11 +83,12 @@ void uring_write(struct uring *u, struct uring_io *io);
 /* fsync(2). */
 void uring_sync(struct uring *u, struct uring_io *io);
 
-/* Nothing, for 300 us: long enough for a program to write some more, and too short to be missed. The result is an error. */
+/* Nothing, for 300 us: long enough for a program to write some more, and too short to be missed. The result is an
+ * error. */
 void uring_pause(struct uring *u, struct uring_io *io);
 
 /*
- * Closes a file with which nothing is under way any more, as soon as no ring has it registered; then closed() runs, with
- * which the owner may free it. u is NULL where there are no rings.
+ * Closes a file with which nothing is under way any more, as soon as no ring has it registered; then closed() runs,
+ * with which the owner may free it. u is NULL where there are no rings.
  */
 void uring_file_close(struct uring *u, struct uring_file *file, void (*closed)(struct uring_file *file));

@@ -32,8 +32,8 @@ struct option_entry {
 	unsigned span; /* of a number: into so many fields, one after another; 0: one */
 	unsigned flags;
 	const char *const *choices; /* "one|other" are two words for the same */
-	unsigned long mount_flag; /* MS_*, of a flag that the kernel keeps and a remount changes */
-	const char *form;         /* of the value, for usage */
+	unsigned long mount_flag;   /* MS_*, of a flag that the kernel keeps and a remount changes */
+	const char *form;           /* of the value, for usage */
 	const char *help;
 };
 
@@ -50,28 +50,52 @@ static const char *const odirect_modes[] = {"through", "any", "buffered", NULL};
 static const char *const lookup_caches[] = {"all", "none", "pos|positive", NULL};
 
 #define AT(field) offsetof(struct mount_options, field)
-#define FLAG(name_, field, value_, help_)                                                          \
-	{.name = (name_), .kind = KIND_FLAG, .offset = AT(field), .value = (value_), .help = (help_)}
-#define KERNEL(name_, field, value_, flag_, help_)                                                 \
-	{.name = (name_), .kind = KIND_FLAG, .offset = AT(field), .value = (value_),               \
-		.mount_flag = (flag_), .help = (help_)}
-#define NUMBER(name_, field, min_, max_, form_, help_)                                             \
-	{.name = (name_), .kind = KIND_NUMBER, .offset = AT(field), .min = (min_), .max = (max_),  \
-		.form = (form_), .help = (help_)}
+#define FLAG(name_, field, value_, help_)                                                                   \
+	{                                                                                                   \
+		.name = (name_), .kind = KIND_FLAG, .offset = AT(field), .value = (value_), .help = (help_) \
+	}
+#define KERNEL(name_, field, value_, flag_, help_)                                                                 \
+	{                                                                                                          \
+		.name = (name_), .kind = KIND_FLAG, .offset = AT(field), .value = (value_), .mount_flag = (flag_), \
+		.help = (help_)                                                                                    \
+	}
+#define NUMBER(name_, field, min_, max_, form_, help_)                                                   \
+	{                                                                                                \
+		.name = (name_), .kind = KIND_NUMBER, .offset = AT(field), .min = (min_), .max = (max_), \
+		.form = (form_), .help = (help_)                                                         \
+	}
 /* The same where a larger number is made the largest. */
-#define UP_TO(name_, field, min_, max_, form_, help_)                                              \
-	{.name = (name_), .kind = KIND_NUMBER, .offset = AT(field), .min = (min_), .max = (max_),  \
-		.flags = CLAMPED, .form = (form_), .help = (help_)}
-#define CHOICE(name_, offset_, choices_, form_, help_)                                             \
-	{.name = (name_), .kind = KIND_CHOICE, .offset = (offset_), .choices = (choices_),         \
-		.form = (form_), .help = (help_)}
+#define UP_TO(name_, field, min_, max_, form_, help_)                                                    \
+	{                                                                                                \
+		.name = (name_), .kind = KIND_NUMBER, .offset = AT(field), .min = (min_), .max = (max_), \
+		.flags = CLAMPED, .form = (form_), .help = (help_)                                       \
+	}
+#define CHOICE(name_, offset_, choices_, form_, help_)                                                             \
+	{                                                                                                          \
+		.name = (name_), .kind = KIND_CHOICE, .offset = (offset_), .choices = (choices_), .form = (form_), \
+		.help = (help_)                                                                                    \
+	}
 #define NOWHERE SIZE_MAX /* the offset of what only has to be right */
-#define SET(name_, field, value_, help_)                                                           \
-	{.name = (name_), .kind = KIND_SET, .offset = AT(field), .value = (value_), .help = (help_)}
-#define ACCEPT(name_) {.name = (name_), .kind = KIND_ACCEPT}
-#define ACCEPT_ANY(name_) {.name = (name_), .kind = KIND_ACCEPT, .value = 1}
-#define SHOWN(name_)  {.name = (name_), .kind = KIND_SHOWN}
-#define REFUSE(name_, help_) {.name = (name_), .kind = KIND_REFUSE, .help = (help_)}
+#define SET(name_, field, value_, help_)                                                                   \
+	{                                                                                                  \
+		.name = (name_), .kind = KIND_SET, .offset = AT(field), .value = (value_), .help = (help_) \
+	}
+#define ACCEPT(name_)                                \
+	{                                            \
+		.name = (name_), .kind = KIND_ACCEPT \
+	}
+#define ACCEPT_ANY(name_)                                        \
+	{                                                        \
+		.name = (name_), .kind = KIND_ACCEPT, .value = 1 \
+	}
+#define SHOWN(name_)                                \
+	{                                           \
+		.name = (name_), .kind = KIND_SHOWN \
+	}
+#define REFUSE(name_, help_)                                          \
+	{                                                             \
+		.name = (name_), .kind = KIND_REFUSE, .help = (help_) \
+	}
 
 #define USE_NFS4 "NFS is version 3 here; give vers=3, or mount it with -t nfs"
 
@@ -91,26 +115,38 @@ static const struct option_entry table[] = {
 		"the data paths to use when the server is on this host (default auto)"),
 	CHOICE("transport", AT(transport), fuse_transports, "auto|uring|dev",
 		"how requests come from the kernel: over io_uring where that works, or /dev/fuse (default auto)"),
-	{.name = "registry", .kind = KIND_STRING, .offset = AT(registry),
-		.max = sizeof(((struct mount_options *)NULL)->registry), .form = "DIR",
+	{.name = "registry",
+		.kind = KIND_STRING,
+		.offset = AT(registry),
+		.max = sizeof(((struct mount_options *)NULL)->registry),
+		.form = "DIR",
 		.help = "the sidecar's registry (default " REGISTRY_DEFAULT ")"},
 	NUMBER("probeport", probeport, 1, 65535, "PORT",
 		"the sidecar's port on the server's host (default: the sidecar says, mostly 20122)"),
 	NUMBER("reprobe", reprobe, 1, 86400, "SECONDS",
 		"how long at most until a failed probe is repeated (default 60)"),
 	NUMBER("port", port, 0, 65535, "PORT", "the NFS server's port (default: ask, else 2049)"),
-	{.name = "mounthost", .kind = KIND_HOST, .offset = AT(mounthost),
-		.max = sizeof(((struct mount_options *)NULL)->mounthost), .form = "HOST",
+	{.name = "mounthost",
+		.kind = KIND_HOST,
+		.offset = AT(mounthost),
+		.max = sizeof(((struct mount_options *)NULL)->mounthost),
+		.form = "HOST",
 		.help = "the mount daemon's host (default: the server)"},
 	NUMBER("mountport", mountport, 0, 65535, "PORT", "mountd's port (default: ask)"),
 	UP_TO("rsize", rsize, 0, 1048576, "BYTES", "the largest READ (default: the server's choice)"),
 	UP_TO("wsize", wsize, 0, 1048576, "BYTES", "the largest WRITE (default: the server's choice)"),
-	NUMBER("acregmin", acregmin, 0, 31536000, "SECONDS", "how long a file's attributes are believed at least (default 3)"),
+	NUMBER("acregmin", acregmin, 0, 31536000, "SECONDS",
+		"how long a file's attributes are believed at least (default 3)"),
 	NUMBER("acregmax", acregmax, 0, 31536000, "SECONDS", "... and at most, while nothing changes (default 60)"),
 	NUMBER("acdirmin", acdirmin, 0, 31536000, "SECONDS", "how long a directory's are at least (default 30)"),
 	NUMBER("acdirmax", acdirmax, 0, 31536000, "SECONDS", "... and at most (default 60)"),
-	{.name = "actimeo", .kind = KIND_NUMBER, .offset = AT(acregmin), .span = 4, .max = 31536000,
-		.form = "SECONDS", .help = "all four of these"},
+	{.name = "actimeo",
+		.kind = KIND_NUMBER,
+		.offset = AT(acregmin),
+		.span = 4,
+		.max = 31536000,
+		.form = "SECONDS",
+		.help = "all four of these"},
 	FLAG("noac", noac, 1, "believe no attributes"),
 	FLAG("ac", noac, 0, "the opposite (default)"),
 	FLAG("nocto", nocto, 1, "opening a file asks for no fresh attributes"),
@@ -121,23 +157,25 @@ static const struct option_entry table[] = {
 	FLAG("lock", nolock, 0, "... which is said once when a program locks a file (default)"),
 	CHOICE("local_lock", AT(local_lock), local_locks, "none|flock|posix|all",
 		"for which kind it need not be said (default none)"),
-	{.name = "rdirplus", .kind = KIND_CHOICE, .offset = AT(readdirplus), .choices = readdirplus_modes,
-		.flags = BARE, .form = "auto|none|force",
+	{.name = "rdirplus",
+		.kind = KIND_CHOICE,
+		.offset = AT(readdirplus),
+		.choices = readdirplus_modes,
+		.flags = BARE,
+		.form = "auto|none|force",
 		.help = "whether listings bring attributes (default auto, also without a value)"},
 	SET("nordirplus", readdirplus, READDIRPLUS_NONE, "they do not"),
 	FLAG("sync", sync, 1, "what write(2) wrote is stable when it returns"),
 	FLAG("async", sync, 0, "when close(2) or fsync(2) does (default)"),
 	CHOICE("write", AT(write), write_modes, "lazy|eager|wait",
 		"whether write(2) waits for the server's answer (default lazy)"),
-	CHOICE("commit", AT(commit), commit_times, "close|fsync",
-		"when local files are made stable (default close)"),
+	CHOICE("commit", AT(commit), commit_times, "close|fsync", "when local files are made stable (default close)"),
 	CHOICE("odirect", AT(odirect), odirect_modes, "through|any|buffered",
 		"who serves O_DIRECT on local files (default through: their filesystem)"),
 	SET("hard", recovery, RECOVERY_HARD, "requests wait for the server (default)"),
 	SET("soft", recovery, RECOVERY_SOFT, "those that it does not answer in time fail with EIO"),
 	SET("softerr", recovery, RECOVERY_SOFTERR, "... with ETIMEDOUT"),
-	UP_TO("timeo", timeo, 1, 6000, "TENTHS",
-		"tenths of a second until an answer is asked for again (default 600)"),
+	UP_TO("timeo", timeo, 1, 6000, "TENTHS", "tenths of a second until an answer is asked for again (default 600)"),
 	NUMBER("retrans", retrans, 0, 100, "N", "how often, until a request has taken too long (default 2)"),
 	NUMBER("nconnect", nconnect, 1, 16, "N", "TCP connections to the NFS server (default 1)"),
 	NUMBER("retry", retry, 0, 100000, "MINUTES",
@@ -150,38 +188,101 @@ static const struct option_entry table[] = {
 	FLAG("resvport", noresvport, 0, "connect from ports below 1024 where that is allowed (default)"),
 	FLAG("noacl", noacl, 1, "do not ask the server for ACLs"),
 	FLAG("acl", noacl, 0, "the opposite (default)"),
-	FLAG("underlay", underlay, 1, "let overlayfs lie on this mount; then files of a server on overlayfs are not passed through"),
+	FLAG("underlay", underlay, 1,
+		"let overlayfs lie on this mount; then files of a server on overlayfs are not passed through"),
 	FLAG("debug", debug, 1, "log what happens"),
-	{.name = "vers", .kind = KIND_NUMBER, .offset = NOWHERE, .min = 3, .max = 3, .form = "3",
+	{.name = "vers",
+		.kind = KIND_NUMBER,
+		.offset = NOWHERE,
+		.min = 3,
+		.max = 3,
+		.form = "3",
 		.help = "the NFS version"},
-	{.name = "nfsvers", .kind = KIND_NUMBER, .offset = NOWHERE, .min = 3, .max = 3, .form = "3",
+	{.name = "nfsvers",
+		.kind = KIND_NUMBER,
+		.offset = NOWHERE,
+		.min = 3,
+		.max = 3,
+		.form = "3",
 		.help = "the same"},
-	{.name = "mountvers", .kind = KIND_NUMBER, .offset = NOWHERE, .min = 3, .max = 3, .form = "3",
+	{.name = "mountvers",
+		.kind = KIND_NUMBER,
+		.offset = NOWHERE,
+		.min = 3,
+		.max = 3,
+		.form = "3",
 		.help = "the version of the mount protocol"},
 	CHOICE("proto", AT(proto), protocols, "tcp|tcp6", "TCP over IPv4 or over IPv6 (default: as the name has it)"),
-	CHOICE("mountproto", AT(mountproto), protocols, "tcp|tcp6", "the same for the mount protocol (default: as proto)"),
-	{.name = "sec", .kind = KIND_CHOICE, .offset = NOWHERE, .choices = flavours, .flags = LISTED,
-		.form = "sys", .help = "the security flavour"},
+	CHOICE("mountproto", AT(mountproto), protocols, "tcp|tcp6",
+		"the same for the mount protocol (default: as proto)"),
+	{.name = "sec",
+		.kind = KIND_CHOICE,
+		.offset = NOWHERE,
+		.choices = flavours,
+		.flags = LISTED,
+		.form = "sys",
+		.help = "the security flavour"},
 	CHOICE("xprtsec", NOWHERE, transport_security, "none", "the security of the connection"),
 	REFUSE("udp", "NFS goes over TCP here; leave it out"),
 	REFUSE("rdma", "NFS goes over TCP here; leave it out"),
 	REFUSE("v2", "NFS is version 3 here; give vers=3 or leave it out"),
-	REFUSE("v4", USE_NFS4), REFUSE("v4.0", USE_NFS4), REFUSE("v4.1", USE_NFS4), REFUSE("v4.2", USE_NFS4),
+	REFUSE("v4", USE_NFS4),
+	REFUSE("v4.0", USE_NFS4),
+	REFUSE("v4.1", USE_NFS4),
+	REFUSE("v4.2", USE_NFS4),
 	REFUSE("minorversion", USE_NFS4),
 	REFUSE("softreval", "nothing is served from memory while the server is away; give soft or softerr"),
-	ACCEPT("tcp"), ACCEPT("v3"), ACCEPT("intr"), ACCEPT("nointr"),
-	ACCEPT("sharecache"), ACCEPT("nosharecache"), ACCEPT_ANY("fsc"), ACCEPT("nofsc"),
-	ACCEPT("posix"), ACCEPT("noposix"), ACCEPT("nosoftreval"),
-	ACCEPT("migration"), ACCEPT("nomigration"), ACCEPT("trunkdiscovery"), ACCEPT("notrunkdiscovery"),
-	ACCEPT_ANY("max_connect"), ACCEPT_ANY("clientaddr"), ACCEPT_ANY("addr"), ACCEPT_ANY("mountaddr"),
-	ACCEPT_ANY("bsize"), ACCEPT_ANY("namlen"), ACCEPT("alignwrite"), ACCEPT("noalignwrite"),
-	ACCEPT("_netdev"), ACCEPT("nofail"), ACCEPT("auto"), ACCEPT("noauto"), ACCEPT("defaults"),
-	ACCEPT("user"), ACCEPT("nouser"), ACCEPT("users"), ACCEPT("owner"), ACCEPT("group"),
-	ACCEPT("relatime"), ACCEPT("norelatime"), ACCEPT("strictatime"), ACCEPT("nostrictatime"),
-	ACCEPT("diratime"), ACCEPT("nodiratime"), ACCEPT("lazytime"), ACCEPT("nolazytime"),
-	ACCEPT("dirsync"), ACCEPT("nomand"), ACCEPT("iversion"), ACCEPT("noiversion"),
-	ACCEPT("silent"), ACCEPT("loud"), ACCEPT("allow_other"),
-	SHOWN("user_id"), SHOWN("group_id"), SHOWN("max_read"),
+	ACCEPT("tcp"),
+	ACCEPT("v3"),
+	ACCEPT("intr"),
+	ACCEPT("nointr"),
+	ACCEPT("sharecache"),
+	ACCEPT("nosharecache"),
+	ACCEPT_ANY("fsc"),
+	ACCEPT("nofsc"),
+	ACCEPT("posix"),
+	ACCEPT("noposix"),
+	ACCEPT("nosoftreval"),
+	ACCEPT("migration"),
+	ACCEPT("nomigration"),
+	ACCEPT("trunkdiscovery"),
+	ACCEPT("notrunkdiscovery"),
+	ACCEPT_ANY("max_connect"),
+	ACCEPT_ANY("clientaddr"),
+	ACCEPT_ANY("addr"),
+	ACCEPT_ANY("mountaddr"),
+	ACCEPT_ANY("bsize"),
+	ACCEPT_ANY("namlen"),
+	ACCEPT("alignwrite"),
+	ACCEPT("noalignwrite"),
+	ACCEPT("_netdev"),
+	ACCEPT("nofail"),
+	ACCEPT("auto"),
+	ACCEPT("noauto"),
+	ACCEPT("defaults"),
+	ACCEPT("user"),
+	ACCEPT("nouser"),
+	ACCEPT("users"),
+	ACCEPT("owner"),
+	ACCEPT("group"),
+	ACCEPT("relatime"),
+	ACCEPT("norelatime"),
+	ACCEPT("strictatime"),
+	ACCEPT("nostrictatime"),
+	ACCEPT("diratime"),
+	ACCEPT("nodiratime"),
+	ACCEPT("lazytime"),
+	ACCEPT("nolazytime"),
+	ACCEPT("dirsync"),
+	ACCEPT("nomand"),
+	ACCEPT("iversion"),
+	ACCEPT("noiversion"),
+	ACCEPT("silent"),
+	ACCEPT("loud"),
+	ACCEPT("allow_other"),
+	SHOWN("user_id"),
+	SHOWN("group_id"),
+	SHOWN("max_read"),
 };
 
 /* Values that the kernel's client knows: what to use in their place. */
@@ -236,8 +337,8 @@ static bool has_word(const char *list, char separator, const char *value, size_t
 	return false;
 }
 
-static int take_host(
-	struct mount_options *o, const struct option_entry *e, const char *value, char *sentence, size_t size)
+static int take_host(struct mount_options *o, const struct option_entry *e, const char *value, char *sentence,
+	size_t size)
 {
 	size_t length = strlen(value);
 
@@ -256,8 +357,8 @@ static int take_host(
 	return 0;
 }
 
-static int take_choice(
-	struct mount_options *o, const struct option_entry *e, const char *value, char *sentence, size_t size)
+static int take_choice(struct mount_options *o, const struct option_entry *e, const char *value, char *sentence,
+	size_t size)
 {
 	for (unsigned n = 0; e->choices[n]; n++) {
 		if (e->choices[n][0] == '\0') /* stands for none, and cannot be given */
@@ -273,19 +374,19 @@ static int take_choice(
 	return -EINVAL;
 }
 
-static int take_number(
-	struct mount_options *o, const struct option_entry *e, const char *value, char *sentence, size_t size)
+static int take_number(struct mount_options *o, const struct option_entry *e, const char *value, char *sentence,
+	size_t size)
 {
 	uint64_t number;
 	unsigned n;
 
 	if (parse_u64(value, e->min, e->flags & CLAMPED ? UINT32_MAX : e->max, &number) < 0) {
 		if (e->min == e->max)
-			(void)snprintf(sentence, size, "option %s=" SHORT ": expected %u", e->name,
-				SHORTEN(value, 80), e->min);
+			(void)snprintf(sentence, size, "option %s=" SHORT ": expected %u", e->name, SHORTEN(value, 80),
+				e->min);
 		else
-			(void)snprintf(sentence, size, "option %s=" SHORT ": expected a number from %u to %u",
-				e->name, SHORTEN(value, 80), e->min, e->max);
+			(void)snprintf(sentence, size, "option %s=" SHORT ": expected a number from %u to %u", e->name,
+				SHORTEN(value, 80), e->min, e->max);
 		return -EINVAL;
 	}
 	n = (unsigned)MIN(number, e->max);
@@ -294,13 +395,12 @@ static int take_number(
 	return 0;
 }
 
-static int take_string(
-	struct mount_options *o, const struct option_entry *e, const char *value, char *sentence, size_t size)
+static int take_string(struct mount_options *o, const struct option_entry *e, const char *value, char *sentence,
+	size_t size)
 {
 	if (value[0] != '/' || strlen(value) >= e->max) {
-		(void)snprintf(sentence, size,
-			"option %s=" SHORT ": expected an absolute path shorter than %u bytes", e->name,
-			SHORTEN(value, 80), e->max);
+		(void)snprintf(sentence, size, "option %s=" SHORT ": expected an absolute path shorter than %u bytes",
+			e->name, SHORTEN(value, 80), e->max);
 		return -EINVAL;
 	}
 	memcpy((char *)o + e->offset, value, strlen(value) + 1);
@@ -313,20 +413,17 @@ static int check_refused(const struct option_entry *e, const char *value, char *
 	const char *name = strcmp(e->name, "nfsvers") == 0 ? "vers" : e->name;
 
 	for (size_t n = 0; n < ARRAY_SIZE(refused_values); n++)
-		if (strcmp(refused_values[n].option, name) == 0 &&
-			strcmp(refused_values[n].value, value) == 0) {
-			(void)snprintf(sentence, size, "option %s=%s: %s", e->name, value,
-				refused_values[n].help);
+		if (strcmp(refused_values[n].option, name) == 0 && strcmp(refused_values[n].value, value) == 0) {
+			(void)snprintf(sentence, size, "option %s=%s: %s", e->name, value, refused_values[n].help);
 			return -EINVAL;
 		}
 	return 0;
 }
 
-static int take_option(
-	struct mount_options *o, const struct option_entry *e, const char *value, char *sentence, size_t size)
+static int take_option(struct mount_options *o, const struct option_entry *e, const char *value, char *sentence,
+	size_t size)
 {
-	bool wants = e->kind == KIND_NUMBER || e->kind == KIND_STRING || e->kind == KIND_HOST ||
-		     e->kind == KIND_CHOICE;
+	bool wants = e->kind == KIND_NUMBER || e->kind == KIND_STRING || e->kind == KIND_HOST || e->kind == KIND_CHOICE;
 	bool flag;
 
 	if (e->kind == KIND_SHOWN)
@@ -343,8 +440,7 @@ static int take_option(
 		return -EINVAL;
 	}
 	if (!wants && value && !(e->kind == KIND_ACCEPT && e->value)) {
-		(void)snprintf(sentence, size, "option %s=" SHORT ": it takes no value", e->name,
-			SHORTEN(value, 80));
+		(void)snprintf(sentence, size, "option %s=" SHORT ": it takes no value", e->name, SHORTEN(value, 80));
 		return -EINVAL;
 	}
 	if (value && check_refused(e, value, sentence, size) < 0)
@@ -373,8 +469,8 @@ static int take_option(
 /* mount(8) keeps these for itself; an older one hands them on. */
 static bool is_userspace_option(const char *name)
 {
-	return strncmp(name, "x-", 2) == 0 || strncmp(name, "X-", 2) == 0 ||
-	       strncmp(name, "comment=", 8) == 0 || strncmp(name, "user=", 5) == 0;
+	return strncmp(name, "x-", 2) == 0 || strncmp(name, "X-", 2) == 0 || strncmp(name, "comment=", 8) == 0 ||
+	       strncmp(name, "user=", 5) == 0;
 }
 
 static const struct option_entry *find_entry(const struct mount_options *o, const char *name)
@@ -428,8 +524,7 @@ static bool next_option(const char **list, char *ret)
 	return !quoted;
 }
 
-int options_parse(
-	struct mount_options *o, const char *list, bool sloppy, char *sentence, size_t size)
+int options_parse(struct mount_options *o, const char *list, bool sloppy, char *sentence, size_t size)
 {
 	_cleanup_free_ char *one = malloc(strlen(list) + 1);
 
@@ -439,8 +534,8 @@ int options_parse(
 		int r;
 
 		if (!next_option(&list, one)) {
-			(void)snprintf(sentence, size,
-				"option " SHORT ": expected a second quotation mark", SHORTEN(one, 80));
+			(void)snprintf(sentence, size, "option " SHORT ": expected a second quotation mark",
+				SHORTEN(one, 80));
 			return -EINVAL;
 		}
 		r = parse_one(o, one, sloppy, sentence, size);
@@ -509,8 +604,7 @@ static void write_option(const struct mount_options *o, const struct option_entr
 	if (e->kind == KIND_NUMBER)
 		(void)snprintf(buf + n, size - n, "%u", number);
 	else if (e->kind == KIND_CHOICE)
-		(void)snprintf(buf + n, size - n, "%.*s", (int)strcspn(e->choices[number], "|"),
-			e->choices[number]);
+		(void)snprintf(buf + n, size - n, "%.*s", (int)strcspn(e->choices[number], "|"), e->choices[number]);
 	else if (e->kind == KIND_STRING || e->kind == KIND_HOST)
 		(void)snprintf(buf + n, size - n, "%s", (const char *)field(o, e));
 }
@@ -550,8 +644,7 @@ unsigned long options_mount_flags(const struct mount_options *o)
 	return flags;
 }
 
-static bool same_value(
-	const struct mount_options *a, const struct mount_options *b, const struct option_entry *e)
+static bool same_value(const struct mount_options *a, const struct mount_options *b, const struct option_entry *e)
 {
 	if (e->kind == KIND_STRING || e->kind == KIND_HOST)
 		return strcmp(field(a, e), field(b, e)) == 0;
@@ -598,8 +691,7 @@ void options_usage(FILE *to)
 
 		if (!e->help || e->kind == KIND_REFUSE)
 			continue;
-		(void)snprintf(form, sizeof(form), "%s%s%s", e->name, e->form ? "=" : "",
-			e->form ? e->form : "");
+		(void)snprintf(form, sizeof(form), "%s%s%s", e->name, e->form ? "=" : "", e->form ? e->form : "");
 		(void)fprintf(to, "  %-28s %s\n", form, e->help);
 	}
 	names_of_kind(to, "accepted without effect", KIND_ACCEPT);

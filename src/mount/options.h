@@ -84,36 +84,36 @@ enum odirect {
 
 struct mount_options {
 	bool ro, nosuid, nodev, noexec, noatime; /* flags of the kernel's mount */
-	bool remount; /* change the flags of a mount that is there */
-	bool noac; /* acregmin and acdirmin do not count */
-	bool nolock; /* the same as LOCAL_LOCK_ALL */
-	bool sync; /* of write(2): what was written is stable when it returns */
-	bool nocto; /* opening a file asks for no fresh attributes */
+	bool remount;                            /* change the flags of a mount that is there */
+	bool noac;                               /* acregmin and acdirmin do not count */
+	bool nolock;                             /* the same as LOCAL_LOCK_ALL */
+	bool sync;                               /* of write(2): what was written is stable when it returns */
+	bool nocto;                              /* opening a file asks for no fresh attributes */
 	bool noresvport;
-	bool noacl; /* leave NFSACL alone */
+	bool noacl;    /* leave NFSACL alone */
 	bool underlay; /* overlayfs may lie on the mount, instead of below the server's files */
 	bool debug;
-	unsigned port, mountport; /* 0: ask the port mapper */
-	unsigned proto, mountproto; /* enum protocol */
-	unsigned probeport;       /* 0: the one that the sidecar tells */
-	unsigned reprobe;         /* seconds */
-	unsigned rsize, wsize;    /* bytes; 0: what the server prefers */
+	unsigned port, mountport;                        /* 0: ask the port mapper */
+	unsigned proto, mountproto;                      /* enum protocol */
+	unsigned probeport;                              /* 0: the one that the sidecar tells */
+	unsigned reprobe;                                /* seconds */
+	unsigned rsize, wsize;                           /* bytes; 0: what the server prefers */
 	unsigned acregmin, acregmax, acdirmin, acdirmax; /* seconds; in this order for actimeo */
-	unsigned lookupcache;     /* enum lookup_cache */
-	unsigned local_lock;      /* enum local_lock */
-	unsigned readdirplus;     /* enum readdirplus */
-	unsigned write;           /* enum write_when */
-	unsigned commit;          /* enum commit_when */
-	unsigned odirect;         /* enum odirect */
-	unsigned timeout;         /* seconds that mounting may take in the foreground; 0: as retry says */
-	unsigned retry;           /* minutes, or RETRY_UNSET */
+	unsigned lookupcache;                            /* enum lookup_cache */
+	unsigned local_lock;                             /* enum local_lock */
+	unsigned readdirplus;                            /* enum readdirplus */
+	unsigned write;                                  /* enum write_when */
+	unsigned commit;                                 /* enum commit_when */
+	unsigned odirect;                                /* enum odirect */
+	unsigned timeout; /* seconds that mounting may take in the foreground; 0: as retry says */
+	unsigned retry;   /* minutes, or RETRY_UNSET */
 	bool bg;
-	unsigned recovery;        /* enum recovery */
-	unsigned timeo;           /* tenths of a second */
+	unsigned recovery; /* enum recovery */
+	unsigned timeo;    /* tenths of a second */
 	unsigned retrans;
-	unsigned nconnect;        /* connections */
-	unsigned local;           /* enum local_mode */
-	unsigned transport;       /* enum fuse_transport */
+	unsigned nconnect;  /* connections */
+	unsigned local;     /* enum local_mode */
+	unsigned transport; /* enum fuse_transport */
 	char registry[REGISTRY_MAX_PATH];
 	char mounthost[256]; /* empty: the server */
 };
@@ -127,8 +127,7 @@ void options_init(struct mount_options *o);
  * options are ignored (mount -s). When o->remount was set before, what the kernel shows of a FUSE
  * mount is accepted, since mount(8) hands it back then.
  */
-int options_parse(
-	struct mount_options *o, const char *list, bool sloppy, char *sentence, size_t size);
+int options_parse(struct mount_options *o, const char *list, bool sloppy, char *sentence, size_t size);
 
 /* Whether the list has "remount". */
 bool options_ask_remount(const char *list);

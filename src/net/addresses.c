@@ -79,8 +79,7 @@ static void take_list(struct addresses *a, const struct addrinfo *found)
 	a->current = 0;
 }
 
-int addresses_init(
-	struct addresses *a, const char *host, const char *numeric, unsigned port, int family)
+int addresses_init(struct addresses *a, const char *host, const char *numeric, unsigned port, int family)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *found;
 

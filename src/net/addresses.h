@@ -27,8 +27,7 @@ struct addresses {
  * Starts with one numeric address. host may be a name, numeric too, or NULL; it is copied.
  * -EINVAL when the address is none. family is what resolving is limited to, or AF_UNSPEC.
  */
-int addresses_init(
-	struct addresses *a, const char *host, const char *numeric, unsigned port, int family);
+int addresses_init(struct addresses *a, const char *host, const char *numeric, unsigned port, int family);
 /* Leaves a resolver that is still under way to itself. */
 void addresses_done(struct addresses *a);
 

@@ -15,8 +15,7 @@ void ip_address_from_ipv4(const void *four_bytes, struct ip_address *ret)
 	memcpy(ret->bytes + sizeof(mapped_prefix), four_bytes, 4);
 }
 
-int ip_address_from_sockaddr(
-	const struct sockaddr_storage *from, struct ip_address *ret, uint16_t *ret_port)
+int ip_address_from_sockaddr(const struct sockaddr_storage *from, struct ip_address *ret, uint16_t *ret_port)
 {
 	uint16_t port;
 

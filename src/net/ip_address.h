@@ -19,8 +19,7 @@ struct ip_address {
 #define IP_ADDRESS_TEXT 56
 
 /* -EAFNOSUPPORT for another family. ret_port may be NULL. */
-int ip_address_from_sockaddr(
-	const struct sockaddr_storage *from, struct ip_address *ret, uint16_t *ret_port);
+int ip_address_from_sockaddr(const struct sockaddr_storage *from, struct ip_address *ret, uint16_t *ret_port);
 /* The address's length. */
 socklen_t ip_address_to_sockaddr(const struct ip_address *a, uint16_t port, struct sockaddr_storage *ret);
 void ip_address_from_ipv4(const void *four_bytes, struct ip_address *ret);

@@ -7,7 +7,7 @@
 
 #define RESERVED_FIRST 665 /* where the kernel's client looks (RPC_DEF_MIN_RESVPORT) */
 #define RESERVED_LAST  1023
-#define PORT_TRIES     8   /* ports that are taken towards this very server */
+#define PORT_TRIES     8 /* ports that are taken towards this very server */
 
 #define KEEPALIVE_IDLE_S     60
 #define KEEPALIVE_INTERVAL_S 10

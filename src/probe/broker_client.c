@@ -8,8 +8,8 @@
 
 #include "net/scm_fd.h"
 
-#define BUCKETS 256 /* of calls in flight, by id */
-#define CONNECT_PATIENCE_S 3 /* while others stand in the queue of the listening socket */
+#define BUCKETS            256 /* of calls in flight, by id */
+#define CONNECT_PATIENCE_S 3   /* while others stand in the queue of the listening socket */
 
 struct queued {
 	struct list node;
@@ -31,8 +31,8 @@ struct broker_client {
 	struct list queue; /* struct queued.node: sends that would have blocked */
 };
 
-int broker_client_connect(
-	const struct sockaddr_un *address, broker_event_fn event, void *arg, struct broker_client **ret)
+int broker_client_connect(const struct sockaddr_un *address, broker_event_fn event, void *arg,
+	struct broker_client **ret)
 {
 	const struct timeval patience = {.tv_sec = CONNECT_PATIENCE_S};
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -92,8 +92,7 @@ struct broker_client *broker_client_unref(struct broker_client *b)
 {
 	if (!b || atomic_fetch_sub(&b->refs, 1) > 1)
 		return NULL;
-	LIST_FOREACH(pos, &b->queue)
-	{
+	LIST_FOREACH (pos, &b->queue) {
 		free(CONTAINER_OF(pos, struct queued, node));
 	}
 	(void)close_fd(b->fd);
@@ -124,8 +123,7 @@ static int send_packet(int socket, const void *packet, size_t length, int fd)
 }
 
 /* Under the lock: sends, or queues what would block. A broken connection is the reader's to find. */
-static int send_or_queue(
-	struct broker_client *b, const struct broker_header *header, const void *body, int fd)
+static int send_or_queue(struct broker_client *b, const struct broker_header *header, const void *body, int fd)
 {
 	size_t length = header->length - sizeof(*header);
 	uint8_t packet[BROKER_MAX_MESSAGE];
@@ -147,8 +145,8 @@ static int send_or_queue(
 	return 0;
 }
 
-void broker_client_send(struct broker_client *b, struct broker_call *call, uint32_t type,
-	const void *body, size_t length, int fd)
+void broker_client_send(struct broker_client *b, struct broker_call *call, uint32_t type, const void *body,
+	size_t length, int fd)
 {
 	int r = -ENOTCONN;
 
@@ -180,8 +178,7 @@ bool broker_client_wants_write(struct broker_client *b)
 static void send_queued(struct broker_client *b)
 {
 	LOCKED(&b->lock);
-	LIST_FOREACH(pos, &b->queue)
-	{
+	LIST_FOREACH (pos, &b->queue) {
 		struct queued *q = CONTAINER_OF(pos, struct queued, node);
 
 		if (send_packet(b->fd, q->packet, q->length, -1) == -EAGAIN)
@@ -191,19 +188,16 @@ static void send_queued(struct broker_client *b)
 	}
 }
 
-static int handle_reply(
-	struct broker_client *b, const struct broker_header *header, const void *body, int *fd)
+static int handle_reply(struct broker_client *b, const struct broker_header *header, const void *body, int *fd)
 {
 	struct broker_call *call = NULL;
 
 	{
 		LOCKED(&b->lock);
-		LIST_FOREACH(pos, &b->calls[header->id % BUCKETS])
-		{
+		LIST_FOREACH (pos, &b->calls[header->id % BUCKETS]) {
 			struct broker_call *candidate = CONTAINER_OF(pos, struct broker_call, node);
 
-			if (candidate->id == header->id &&
-				(candidate->type | BROKER_REPLY) == header->type) {
+			if (candidate->id == header->id && (candidate->type | BROKER_REPLY) == header->type) {
 				call = candidate;
 				list_remove(pos);
 				break;

@@ -34,8 +34,8 @@ typedef void (*broker_event_fn)(void *arg, uint32_t type, const void *body);
  * for 3 s at most, and then says -EAGAIN. Whether the socket is a sidecar's is the caller's to find out before
  * (probe/registry.h).
  */
-int broker_client_connect(
-	const struct sockaddr_un *address, broker_event_fn event, void *arg, struct broker_client **ret);
+int broker_client_connect(const struct sockaddr_un *address, broker_event_fn event, void *arg,
+	struct broker_client **ret);
 
 /* Ends the connection for good and fails every call, now and later, with -ENOTCONN. */
 void broker_client_close(struct broker_client *b);
@@ -54,8 +54,8 @@ pid_t broker_client_peer_pid(const struct broker_client *b);
  * Sends a request; fd, or -1, travels with it. Never blocks. done may run on the reading thread
  * before this returns.
  */
-void broker_client_send(struct broker_client *b, struct broker_call *call, uint32_t type,
-	const void *body, size_t length, int fd);
+void broker_client_send(struct broker_client *b, struct broker_call *call, uint32_t type, const void *body,
+	size_t length, int fd);
 
 /* True while the reading thread should poll for POLLOUT as well. */
 bool broker_client_wants_write(struct broker_client *b);

@@ -39,8 +39,10 @@ void local_rpc_begin(struct local_rpc *l, const struct local_rpc_question *q)
 	ssize_t size;
 	int r;
 
-	*l = (struct local_rpc){
-		.fd = -1, .events = POLLOUT, .until = now_ms() + q->timeout_ms, .answer = REASON_PROBING};
+	*l = (struct local_rpc){.fd = -1,
+		.events = POLLOUT,
+		.until = now_ms() + q->timeout_ms,
+		.answer = REASON_PROBING};
 	(void)!getrandom(&call.xid, sizeof(call.xid), GRND_NONBLOCK);
 	l->xid = call.xid;
 	size = oncrpc_encode_call(&call, l->record, sizeof(l->record));

@@ -38,7 +38,10 @@ struct local_rpc {
 	uint8_t record[ONCRPC_MAX_RECORD]; /* the question, then the answer */
 };
 
-#define LOCAL_RPC_NONE {.fd = -1}
+#define LOCAL_RPC_NONE   \
+	{                \
+		.fd = -1 \
+	}
 
 void local_rpc_begin(struct local_rpc *l, const struct local_rpc_question *q);
 void local_rpc_step(struct local_rpc *l);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The client's proof that it owns the machine (registry_layout.h, OWNER_PROOF). The sidecar believes the proof and sends
- * such a client descriptors for writing. No state; any thread.
+ * The client's proof that it owns the machine (registry_layout.h, OWNER_PROOF). The sidecar believes the proof and
+ * sends such a client descriptors for writing. No state; any thread.
  */
 #pragma once
 

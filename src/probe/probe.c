@@ -20,13 +20,13 @@
 #include "wire/registry.h"
 #include "net/tcp.h"
 
-#define BACKOFF_MIN_MS 200
+#define BACKOFF_MIN_MS   200
 #define BACKOFF_CHEAP_MS 2000 /* at most, while nobody listens: then an attempt is one connect(2) */
-#define STEP_TIMEOUT_MS 5000  /* one broker exchange, or the question */
+#define STEP_TIMEOUT_MS  5000 /* one broker exchange, or the question */
 #define MATCH_TIMEOUT_MS 3000 /* from the answered question to MATCHED; a busy sidecar needs most of a second */
-#define QUICK_ATTEMPTS 6      /* when what stands in the way passes by itself, and soon */
-#define QUICK_PAUSE_MS 10     /* before the second, and twice as long before each further one */
-#define RECHECKS 3            /* questions within the time that the sidecar believes the last one */
+#define QUICK_ATTEMPTS   6    /* when what stands in the way passes by itself, and soon */
+#define QUICK_PAUSE_MS   10   /* before the second, and twice as long before each further one */
+#define RECHECKS         3    /* questions within the time that the sidecar believes the last one */
 #define RECHECK_RETRY_MS 20000
 
 /* One request of the attempt or session, and its answer. */
@@ -72,10 +72,10 @@ struct probe {
 	bool rechecking;             /* it waits for an answer */
 	uint64_t recheck_ms;         /* now_ms() of the next one; 0 while one is under way */
 	unsigned recheck_every_ms;
-	bool ended;               /* the sidecar said so, or broke the protocol */
+	bool ended; /* the sidecar said so, or broke the protocol */
 	enum reason end_reason;
 	unsigned backoff_ms;
-	enum reason logged;       /* the reason that the log has already */
+	enum reason logged; /* the reason that the log has already */
 };
 
 /* Why an attempt failed; the first fault counts. */
@@ -134,8 +134,7 @@ static void on_event(void *arg, uint32_t type, const void *body)
 		p->matched = true;
 		log_debug("probe: matched, seen at %.*s", (int)sizeof(m->peer) - 1, m->peer);
 		LOCKED(&p->lock);
-		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s",
-			(int)sizeof(m->peer) - 1, m->peer);
+		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s", (int)sizeof(m->peer) - 1, m->peer);
 		break;
 	}
 	case BROKER_REVOKE:
@@ -183,8 +182,9 @@ static int run_until(struct probe *p, condition_fn until, const void *arg, uint6
 {
 	while (!p->stopping) {
 		struct pollfd fds[3] = {{.fd = broker_client_fd(p->broker),
-						.events = (short)(POLLIN |
-							(broker_client_wants_write(p->broker) ? POLLOUT : 0))},
+						.events =
+							(short)(POLLIN |
+								(broker_client_wants_write(p->broker) ? POLLOUT : 0))},
 			{.fd = p->wake_fd, .events = POLLIN}, {.fd = p->rpc.fd, .events = p->rpc.events}};
 		int r;
 
@@ -244,8 +244,7 @@ static bool is_answered(struct probe *p, const void *arg)
 }
 
 /* One request of the attempt, waited for; its own memory outlives the connection's use of it. */
-static int exchange(struct probe *p, struct exchange *x, uint32_t type, const void *body, size_t length,
-	int fd)
+static int exchange(struct probe *p, struct exchange *x, uint32_t type, const void *body, size_t length, int fd)
 {
 	int r;
 
@@ -307,7 +306,8 @@ static int check_slot(struct attempt *a, int registry, const struct announcement
 	nonce_hash(nonce, hash);
 	if (slot.state != REGISTRY_SLOT_ANNOUNCED || memcmp(slot.hash, hash, sizeof(hash)) != 0)
 		return give_up(a, REASON_BAD_REGISTRY,
-			"slot %u of the registry does not hold the announced nonce: another sidecar's socket lies there",
+			"slot %u of the registry does not hold the announced nonce: another sidecar's socket lies "
+			"there",
 			n->exchange.body.announced.slot);
 	return 0;
 }
@@ -438,7 +438,7 @@ static void recheck(struct probe *p)
 	}
 	if (p->recheck_ms == 0 && !p->rechecking && p->rpc.answer != REASON_PROBING)
 		p->recheck_ms = now + (p->rpc.answer == REASON_NONE ? p->recheck_every_ms
-								     : MIN(p->recheck_every_ms, RECHECK_RETRY_MS));
+								    : MIN(p->recheck_every_ms, RECHECK_RETRY_MS));
 }
 
 /* Who owns the machine shows it: then the sidecar sends descriptors for writing. Nothing fails for want of that. */
@@ -458,7 +458,8 @@ static int prove(struct probe *p, struct attempt *a, const struct announcement *
 	if (r < 0)
 		return unanswered(p, a, "the proof", r);
 	p->trusted = x.body.status.error == 0;
-	log_debug("probe: the sidecar %s that this process owns the machine", p->trusted ? "believes" : "does not believe");
+	log_debug("probe: the sidecar %s that this process owns the machine",
+		p->trusted ? "believes" : "does not believe");
 	return 0;
 }
 
@@ -498,8 +499,8 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 	if (!same_file(&x.body.hello.root, &before) || !same_file(&x.body.hello.root, &after))
 		return give_up(a, REASON_WRONG_EXPORT,
 			"%s (file id %" PRIu64 " type %o there, %" PRIu64 " type %o by NFS)",
-			reason_text(REASON_WRONG_EXPORT), x.body.hello.root.fileid,
-			x.body.hello.root.mode & S_IFMT, after.fileid, after.mode & S_IFMT);
+			reason_text(REASON_WRONG_EXPORT), x.body.hello.root.fileid, x.body.hello.root.mode & S_IFMT,
+			after.fileid, after.mode & S_IFMT);
 	if (!same_state(&x.body.hello.root, &before) && !same_state(&x.body.hello.root, &after)) {
 		*ret_again = true;
 		return give_up(a, REASON_WRONG_EXPORT,
@@ -590,8 +591,7 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 		p->status.state = state;
 		p->status.reason = reason;
 		p->status.last_probe = time(NULL);
-		p->status.sidecar_pid =
-			state == PROBE_STATE_LOCAL ? broker_client_peer_pid(p->broker) : 0;
+		p->status.sidecar_pid = state == PROBE_STATE_LOCAL ? broker_client_peer_pid(p->broker) : 0;
 		(void)snprintf(p->status.detail, sizeof(p->status.detail), "%s", detail);
 	}
 	if (p->logged == reason)
@@ -622,9 +622,11 @@ static void serve_session(struct probe *p, const struct attempt *a)
 	int r;
 
 	format_source(p, own);
-	(void)snprintf(detail, sizeof(detail), a->translated
+	(void)snprintf(detail, sizeof(detail),
+		a->translated
 			? "%s; it saw another address than %s, from which the probe came: NAT or a relay lies between"
-			: "%s", reason_text(REASON_LOCAL), own);
+			: "%s",
+		reason_text(REASON_LOCAL), own);
 	begin_generation(p);
 	p->kicked = false;
 	p->rechecking = false;
@@ -756,8 +758,7 @@ bool probe_server_remembers(const struct probe *p)
 	return p->server_remembers;
 }
 
-void probe_send(
-	struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length)
+void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length)
 {
 	struct broker_client *session = NULL;
 

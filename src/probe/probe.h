@@ -33,7 +33,7 @@ struct probe_options {
 	unsigned port;        /* probeport=, or 0: where the sidecar says */
 	unsigned reprobe_s;
 	bool reserved_port;
-	const char *asker;    /* the mount's spec, for people */
+	const char *asker; /* the mount's spec, for people */
 
 	/* Both are called on the probe's thread and may block. */
 	/* What NFS says of the root handle. */
@@ -59,10 +59,10 @@ enum probe_state {
 struct probe_status {
 	enum probe_state state;
 	enum reason reason;
-	char detail[256];         /* the sentence for people, may be empty */
-	int64_t last_probe;       /* seconds since the epoch, 0 for never */
+	char detail[256];   /* the sentence for people, may be empty */
+	int64_t last_probe; /* seconds since the epoch, 0 for never */
 	uint64_t attempts;
-	pid_t sidecar_pid;        /* 0 when not visible */
+	pid_t sidecar_pid;          /* 0 when not visible */
 	char peer[BROKER_PEER_LEN]; /* as the sidecar saw the probe's question */
 	char export_path[128];
 };
@@ -105,5 +105,4 @@ bool probe_is_trusted(const struct probe *p);
 bool probe_server_remembers(const struct probe *p);
 
 /* A request of the session; -ENOTCONN through done when there is none. */
-void probe_send(
-	struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);
+void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);

@@ -167,8 +167,9 @@ static int loop(struct sidecar *s)
 		if (fds[2].revents != 0)
 			broker_reap(&s->broker);
 		if (s->broker.registry_lost) {
-			log_error("the registry's file was cut short by a process with CAP_DAC_OVERRIDE that sees it writable: no "
-				"mount could become local any more; mount it read-only into containers");
+			log_error("the registry's file was cut short by a process with CAP_DAC_OVERRIDE that sees it "
+				  "writable: no "
+				  "mount could become local any more; mount it read-only into containers");
 			return -EFAULT;
 		}
 		if (fds[3].revents != 0)
@@ -199,7 +200,8 @@ static int serve(const struct sidecar_options *o)
 	s.rpc = rpc_server_stop(s.rpc);
 	if (s.broker.listener >= 0)
 		broker_stop(&s.broker);
-	/* What is left belongs to threads that did not end: nobody waits for them, nor runs what they may hold locks of. */
+	/* What is left belongs to threads that did not end: nobody waits for them, nor runs what they may hold locks
+	 * of. */
 	if (s.rpc != NULL || s.broker.nsessions > 0)
 		_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

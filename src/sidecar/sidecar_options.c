@@ -10,15 +10,23 @@
 #include "base/log.h"
 #include "base/util.h"
 
-#define STRING2(x)     #x
-#define STRING(x)      STRING2(x)
+#define STRING2(x) #x
+#define STRING(x)  STRING2(x)
 
-#define DEFAULT_USER   "localiofs"
-#define RECHECK_S      900
-#define RECHECK_MIN_S  3
-#define RECHECK_MAX_S  86400
+#define DEFAULT_USER  "localiofs"
+#define RECHECK_S     900
+#define RECHECK_MIN_S 3
+#define RECHECK_MAX_S 86400
 
-enum { OPT_SERVER = 256, OPT_CONFIG, OPT_REGISTRY, OPT_USER, OPT_PROBEPORT, OPT_RECHECK, OPT_CHECK };
+enum {
+	OPT_SERVER = 256,
+	OPT_CONFIG,
+	OPT_REGISTRY,
+	OPT_USER,
+	OPT_PROBEPORT,
+	OPT_RECHECK,
+	OPT_CHECK
+};
 
 static const struct {
 	const char *name;
@@ -26,14 +34,11 @@ static const struct {
 	int key;              /* a letter: the short form too */
 	const char *help;
 } table[] = {
-	{"server", "KIND", OPT_SERVER,
-		"the NFS server beside us: knfsd, ganesha or auto (default: find out)"},
-	{"config", "FILE", OPT_CONFIG,
-		"its exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
+	{"server", "KIND", OPT_SERVER, "the NFS server beside us: knfsd, ganesha or auto (default: find out)"},
+	{"config", "FILE", OPT_CONFIG, "its exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
 	{"registry", "DIR", OPT_REGISTRY, "the registry, on tmpfs (default " REGISTRY_DEFAULT ")"},
 	{"user", "NAME", OPT_USER, "whose the registry is, and nothing else (default " DEFAULT_USER ")"},
-	{"probeport", "PORT", OPT_PROBEPORT,
-		"answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
+	{"probeport", "PORT", OPT_PROBEPORT, "answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
 	{"recheck", "SECONDS", OPT_RECHECK,
 		"end a session that was not probed anew for so long (default " STRING(RECHECK_S) ")"},
 	{"check", NULL, OPT_CHECK, "print the exports as understood and exit"},
@@ -49,8 +54,7 @@ static void usage(void)
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		char left[40];
 
-		(void)snprintf(left, sizeof(left), "--%s%s%s", table[i].name,
-			table[i].argument != NULL ? "=" : "",
+		(void)snprintf(left, sizeof(left), "--%s%s%s", table[i].name, table[i].argument != NULL ? "=" : "",
 			table[i].argument != NULL ? table[i].argument : "");
 		if (table[i].key < OPT_SERVER)
 			printf("  -%c, %-20s %s\n", table[i].key, left, table[i].help);
@@ -76,8 +80,8 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 		return 0;
 	case OPT_REGISTRY:
 		if (argument[0] != '/' || strlen(argument) >= REGISTRY_MAX_PATH) {
-			log_error("--registry=%s: an absolute path shorter than %d bytes was expected",
-				argument, REGISTRY_MAX_PATH);
+			log_error("--registry=%s: an absolute path shorter than %d bytes was expected", argument,
+				REGISTRY_MAX_PATH);
 			return -EINVAL;
 		}
 		o->registry = argument;
@@ -125,8 +129,7 @@ static int refuse(int key, char **argv)
 	if (key == ':')
 		log_error("%s: a value was expected (--help lists the options)", word);
 	else
-		log_error("%s: there is no such option, or it takes no value (--help lists the options)",
-			word);
+		log_error("%s: there is no such option, or it takes no value (--help lists the options)", word);
 	return -EINVAL;
 }
 
@@ -167,7 +170,8 @@ int sidecar_options_user(const struct sidecar_options *o, uid_t *ret_uid, gid_t 
 	uint64_t id = user != NULL ? user->pw_uid : 0;
 
 	if (user == NULL && parse_u64(o->user, 0, UINT32_MAX - 1, &id) < 0) {
-		log_error("--user=%s: there is no such user; systemd-sysusers(8) makes it, or name another or a free uid",
+		log_error("--user=%s: there is no such user; systemd-sysusers(8) makes it, or name another or a free "
+			  "uid",
 			o->user);
 		return -ENOENT;
 	}

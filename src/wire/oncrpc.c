@@ -8,10 +8,21 @@
 #define RPC_VERSION   2
 #define LAST_FRAGMENT 0x80000000U
 
-enum { MSG_CALL = 0, MSG_REPLY = 1 };
-enum { MSG_ACCEPTED = 0, MSG_DENIED = 1 };
-enum { RPC_MISMATCH = 0, AUTH_ERROR = 1 };
-enum { AUTH_BADCRED = 1 };
+enum {
+	MSG_CALL = 0,
+	MSG_REPLY = 1
+};
+enum {
+	MSG_ACCEPTED = 0,
+	MSG_DENIED = 1
+};
+enum {
+	RPC_MISMATCH = 0,
+	AUTH_ERROR = 1
+};
+enum {
+	AUTH_BADCRED = 1
+};
 
 /* One position in a buffer; a step past the end sticks as failed and moves nothing more. */
 struct out {
@@ -109,8 +120,8 @@ ssize_t oncrpc_encode_call(const struct oncrpc_call *call, uint8_t *buf, size_t 
 	struct out o = {.p = buf, .left = size};
 	size_t machine = strnlen(call->machine, sizeof(call->machine));
 
-	if (call->ngroups > ONCRPC_MAX_GROUPS || machine > ONCRPC_MAX_MACHINE ||
-		call->flavor > ONCRPC_AUTH_UNIX || call->args_length % 4 != 0)
+	if (call->ngroups > ONCRPC_MAX_GROUPS || machine > ONCRPC_MAX_MACHINE || call->flavor > ONCRPC_AUTH_UNIX ||
+		call->args_length % 4 != 0)
 		return -EINVAL;
 	put_u32(&o, 0); /* the mark: finish() */
 	put_u32(&o, call->xid);
@@ -155,8 +166,8 @@ ssize_t oncrpc_record_size(const uint8_t *buf, size_t received, size_t max)
 	return received < size ? 0 : (ssize_t)size;
 }
 
-int oncrpc_decode_reply(const uint8_t *record, size_t size, uint32_t xid,
-	enum oncrpc_result *ret_result, const uint8_t **ret_results, size_t *ret_results_size)
+int oncrpc_decode_reply(const uint8_t *record, size_t size, uint32_t xid, enum oncrpc_result *ret_result,
+	const uint8_t **ret_results, size_t *ret_results_size)
 {
 	struct in in = {.p = record, .left = size}, body;
 	uint32_t reply_xid, kind, stat;
@@ -211,8 +222,7 @@ static bool decode_auth_unix(struct in *in, struct oncrpc_call *call)
 	return !in->failed && in->left == 0;
 }
 
-int oncrpc_decode_call(const uint8_t *record, size_t size, struct oncrpc_call *ret,
-	enum oncrpc_result *ret_result)
+int oncrpc_decode_call(const uint8_t *record, size_t size, struct oncrpc_call *ret, enum oncrpc_result *ret_result)
 {
 	struct in in = {.p = record, .left = size}, cred, verifier;
 	struct oncrpc_call call = {0};
@@ -248,8 +258,7 @@ int oncrpc_decode_call(const uint8_t *record, size_t size, struct oncrpc_call *r
 	return 0;
 }
 
-ssize_t oncrpc_encode_reply(
-	uint32_t xid, enum oncrpc_result result, uint32_t version, uint8_t *buf, size_t size)
+ssize_t oncrpc_encode_reply(uint32_t xid, enum oncrpc_result result, uint32_t version, uint8_t *buf, size_t size)
 {
 	struct out o = {.p = buf, .left = size};
 

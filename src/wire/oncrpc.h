@@ -61,17 +61,15 @@ ssize_t oncrpc_record_size(const uint8_t *buf, size_t received, size_t max);
  * 0 and what the reply says; a success with results has them at *ret_results (both may be NULL).
  * -EBADMSG when it is no reply, -ENOMSG when it answers another xid.
  */
-int oncrpc_decode_reply(const uint8_t *record, size_t size, uint32_t xid,
-	enum oncrpc_result *ret_result, const uint8_t **ret_results, size_t *ret_results_size);
+int oncrpc_decode_reply(const uint8_t *record, size_t size, uint32_t xid, enum oncrpc_result *ret_result,
+	const uint8_t **ret_results, size_t *ret_results_size);
 
 /*
  * 0 and the call (its args point into the record), and in *ret_result ONCRPC_SUCCESS or with what it
  * must be answered already (ONCRPC_DENIED_*; then only the xid is set). -EBADMSG when there is
  * nothing to answer: the connection is to be closed.
  */
-int oncrpc_decode_call(const uint8_t *record, size_t size, struct oncrpc_call *ret,
-	enum oncrpc_result *ret_result);
+int oncrpc_decode_call(const uint8_t *record, size_t size, struct oncrpc_call *ret, enum oncrpc_result *ret_result);
 
 /* A reply without results. ONCRPC_PROG_MISMATCH names version as lowest and highest. */
-ssize_t oncrpc_encode_reply(
-	uint32_t xid, enum oncrpc_result result, uint32_t version, uint8_t *buf, size_t size);
+ssize_t oncrpc_encode_reply(uint32_t xid, enum oncrpc_result result, uint32_t version, uint8_t *buf, size_t size);

@@ -20,11 +20,10 @@
 #include "mount/mountinfo.h"
 #include "base/util.h"
 
-#define FD_PATH 40 /* bytes of "/proc/self/fd/N" */
-#define CACHED_TRIES 8 /* a mount or a rename elsewhere can be in the way of one */
+#define FD_PATH      40 /* bytes of "/proc/self/fd/N" */
+#define CACHED_TRIES 8  /* a mount or a rename elsewhere can be in the way of one */
 
-static int PRINTF(4, 5)
-	fail(struct registry_fault *fault, int error, enum reason reason, const char *format, ...)
+static int PRINTF(4, 5) fail(struct registry_fault *fault, int error, enum reason reason, const char *format, ...)
 {
 	va_list ap;
 
@@ -69,9 +68,9 @@ static bool lies_on(int dir, unsigned long type)
 }
 
 /*
- * The registry in the directory where it is looked for. Elsewhere than on tmpfs what is not in the cache may be there all
- * the same, and is told of as the wrong thing that it is; somebody's FUSE file system is not asked. A mount point is in
- * the cache.
+ * The registry in the directory where it is looked for. Elsewhere than on tmpfs what is not in the cache may be there
+ * all the same, and is told of as the wrong thing that it is; somebody's FUSE file system is not asked. A mount point
+ * is in the cache.
  */
 static int open_there(int dir, const char *name)
 {
@@ -170,12 +169,14 @@ static int check_mark(int fd, const char *what, enum reason otherwise, struct re
 		return fail(fault, r, REASON_NO_PERMISSION, "%s: its attribute " REGISTRY_MARK " may not be read: %s",
 			what, strerror(-r));
 	if (r == -EOPNOTSUPP)
-		return fail(fault, r, otherwise, "%s: this kernel has no attributes on tmpfs (CONFIG_TMPFS_XATTR)", what);
+		return fail(fault, r, otherwise, "%s: this kernel has no attributes on tmpfs (CONFIG_TMPFS_XATTR)",
+			what);
 	if (r == -ENODATA)
 		return fail(fault, -EPERM, otherwise,
 			"%s: no sidecar has marked it: its attribute " REGISTRY_MARK " is missing", what);
 	if (r < 0)
-		return fail(fault, r, otherwise, "%s: its attribute " REGISTRY_MARK " cannot be read: %s", what, strerror(-r));
+		return fail(fault, r, otherwise, "%s: its attribute " REGISTRY_MARK " cannot be read: %s", what,
+			strerror(-r));
 	if (n != sizeof(mark) || memcmp(&mark, &there, sizeof(mark)) != 0)
 		return fail(fault, -EPERM, otherwise,
 			"%s: its attribute " REGISTRY_MARK " does not name it: it was copied from elsewhere", what);
@@ -199,9 +200,8 @@ int registry_open_place(const char *path, struct registry_fault *fault)
 	int r;
 
 	if (fd < 0)
-		return fail(fault, fd, fd == -ENOENT ? REASON_NO_REGISTRY : REASON_BAD_REGISTRY,
-			"%s: %s%s", path, strerror(-fd),
-			fd == -ENOTDIR || fd == -ELOOP ? " (a directory was expected)" : "");
+		return fail(fault, fd, fd == -ENOENT ? REASON_NO_REGISTRY : REASON_BAD_REGISTRY, "%s: %s%s", path,
+			strerror(-fd), fd == -ENOTDIR || fd == -ELOOP ? " (a directory was expected)" : "");
 	r = mountinfo_of_fd(fd, is_tmpfs, type);
 	if (r == -ENOENT)
 		return fail(fault, r, REASON_NO_PROC, "%s", reason_text(REASON_NO_PROC));
@@ -227,12 +227,12 @@ int registry_open(const char *path, struct registry_fault *fault)
 	/* uid 0 without any capability is every container's root. */
 	if (st.st_uid == 0)
 		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
-			"%s: belongs to uid 0, must belong to the sidecar's own user (was it made by an older sidecar?)",
+			"%s: belongs to uid 0, must belong to the sidecar's own user (was it made by an older "
+			"sidecar?)",
 			path);
 	if ((st.st_mode & 022) != 0)
-		return fail(fault, -EPERM, REASON_BAD_REGISTRY,
-			"%s: mode %04o lets others write, must be %04o", path, st.st_mode & 07777,
-			REGISTRY_DIR_MODE);
+		return fail(fault, -EPERM, REASON_BAD_REGISTRY, "%s: mode %04o lets others write, must be %04o", path,
+			st.st_mode & 07777, REGISTRY_DIR_MODE);
 	r = check_mark(fd, path, REASON_BAD_REGISTRY, fault);
 	return r < 0 ? r : steal_fd(&fd);
 }

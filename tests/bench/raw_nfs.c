@@ -88,7 +88,10 @@ static void send_one(struct slot *s)
 	int r;
 
 	if (b->write) {
-		WRITE3args args = {.file = b->fh, .offset = offset, .count = b->block, .stable = UNSTABLE,
+		WRITE3args args = {.file = b->fh,
+			.offset = offset,
+			.count = b->block,
+			.stable = UNSTABLE,
 			.data = {.data_len = b->block, .data_val = b->data}};
 
 		r = SEND(write, b->rpc, answered, &args, s);
@@ -143,8 +146,8 @@ static void look_up(struct bench *b, struct nfs_context *nfs, const char *addres
 	if (nfs_mount(nfs, address, export) < 0)
 		die(export, nfs_get_error(nfs));
 	b->rpc = nfs_get_rpc_context(nfs);
-	args = (LOOKUP3args){.what = {
-		.dir = {.data = {.data_len = e.root.len, .data_val = (char *)e.root.data}}, .name = name}};
+	args = (LOOKUP3args){
+		.what = {.dir = {.data = {.data_len = e.root.len, .data_val = (char *)e.root.data}}, .name = name}};
 	b->flying = 1;
 	if (SEND(lookup, b->rpc, looked_up, &args, b) < 0)
 		die("send", rpc_get_error(b->rpc));

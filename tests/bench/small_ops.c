@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * small-ops WHAT PREFIX FIRST COUNT THREADS SECONDS: what programs do with many small files. WHAT is open (and read 4 KiB
- * and close) or stat; the files are PREFIX and a number from FIRST on. Each thread takes files of its own in turn,
+ * small-ops WHAT PREFIX FIRST COUNT THREADS SECONDS: what programs do with many small files. WHAT is open (and read 4
+ * KiB and close) or stat; the files are PREFIX and a number from FIRST on. Each thread takes files of its own in turn,
  * with SECONDS 0 each one once. Prints operations a second.
  */
 #include <errno.h>

@@ -16,12 +16,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* NDEBUG or not. */
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
+#define CHECK(condition)                                                                                \
+	do {                                                                                            \
+		if (!(condition)) {                                                                     \
 			(void)fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			abort(); \
-		} \
+			abort();                                                                        \
+		}                                                                                       \
 	} while (0)
 
 /* A copy with a NUL behind it, the caller's. */

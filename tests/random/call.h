@@ -36,22 +36,22 @@ struct call {
 	enum side side;
 	/* What the operation's numbers stand for on this side: descriptors, -1 for none. */
 	int fd, fd2, dir, dir2;
-	uint8_t *map; /* MAPREAD, MAPWRITE, MUNMAP */
+	uint8_t *map;               /* MAPREAD, MAPWRITE, MUNMAP */
 	size_t map_length, map_end; /* map_end: where the file ends, which may be beyond the mapping */
-	int proc_fd;  /* a directory: /proc/self/fd */
-	int scratch;  /* a memfd of this side's own */
+	int proc_fd;                /* a directory: /proc/self/fd */
+	int scratch;                /* a memfd of this side's own */
 
-	int64_t told;   /* on the reference: the mount's result */
+	int64_t told; /* on the reference: the mount's result */
 
-	int64_t result; /* the system call's; -1 on failure */
-	int error;      /* errno of that, else 0 */
-	bool no_holes;  /* SEEKHOLE: the result is that of who knows of none */
+	int64_t result;              /* the system call's; -1 on failure */
+	int error;                   /* errno of that, else 0 */
+	bool no_holes;               /* SEEKHOLE: the result is that of who knows of none */
 	int64_t more[CALL_MORE_MAX]; /* further results, to be the same on both sides */
-	uint8_t *data;  /* what was read, to be the same too; CALL_DATA_MAX bytes of room */
+	uint8_t *data;               /* what was read, to be the same too; CALL_DATA_MAX bytes of room */
 	size_t size;
-	int new_fd;     /* OPEN, REOPEN, DUP; CHDIR and FCHDIR: the directory, O_PATH */
+	int new_fd; /* OPEN, REOPEN, DUP; CHDIR and FCHDIR: the directory, O_PATH */
 	uint8_t *new_map;
-	unsigned see;   /* SEE_*: what is looked at afterwards */
+	unsigned see; /* SEE_*: what is looked at afterwards */
 	struct seen seen[SEE_COUNT];
 };
 

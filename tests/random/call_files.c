@@ -57,7 +57,8 @@ static void do_seekhole(struct call *c)
 		return;
 	end = told < 0 ? st.st_size : told;
 	c->no_holes = told == (c->op->flags == SEEK_DATA ? at : st.st_size);
-	if (c->op->flags == SEEK_DATA ? !is_zero(c, at, end) : told < at || !is_zero(c, end, MIN(end + 512, st.st_size)))
+	if (c->op->flags == SEEK_DATA ? !is_zero(c, at, end)
+				      : told < at || !is_zero(c, end, MIN(end + 512, st.st_size)))
 		return;
 	c->result = told;
 	errno = ENXIO; /* no more data */

@@ -79,8 +79,8 @@ static void do_statvfs(struct call *c)
 	if (c->result < 0)
 		return;
 	c->more[0] = (int64_t)st.f_namemax;
-	c->more[1] = st.f_blocks > 0 && st.f_bfree <= st.f_blocks && st.f_bavail <= st.f_bfree &&
-		     st.f_ffree <= st.f_files;
+	c->more[1] =
+		st.f_blocks > 0 && st.f_bfree <= st.f_blocks && st.f_bavail <= st.f_bfree && st.f_ffree <= st.f_files;
 }
 
 static void do_utimens(struct call *c)

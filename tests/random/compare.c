@@ -10,7 +10,7 @@
 
 #include "base/util.h"
 
-#define TARGET_MAX    3500 /* bytes of a symbolic link; src/io/libnfs/nfs3_encode.c */
+#define TARGET_MAX 3500 /* bytes of a symbolic link; src/io/libnfs/nfs3_encode.c */
 
 const char *error_name(int error)
 {
@@ -216,7 +216,10 @@ static bool is_listed(struct world *w, const struct op *op, const struct expecta
 			(void)flock(m->fd, LOCK_UN);
 		else
 			(void)fcntl(m->fd, F_OFD_SETLK,
-				&(struct flock){.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = op->a, .l_len = op->b});
+				&(struct flock){.l_type = F_UNLCK,
+					.l_whence = SEEK_SET,
+					.l_start = op->a,
+					.l_len = op->b});
 		return met(DIFFERENCE_MAP_KEEPS_NOTHING);
 	}
 	if (has_other_reason(op, m->error, r->error))
@@ -286,8 +289,8 @@ void compare_results(struct world *w, const struct op *op, const struct expectat
 		if (is_listed(w, op, e))
 			abandon_new_file(&w->call[MOUNT], &w->call[REFERENCE]);
 		else
-			differs(v, "the mount says %s (%" PRId64 "), the reference %s (%" PRId64 ")", error_name(m->error),
-				m->result, error_name(r->error), r->result);
+			differs(v, "the mount says %s (%" PRId64 "), the reference %s (%" PRId64 ")",
+				error_name(m->error), m->result, error_name(r->error), r->result);
 		return;
 	}
 	if (r->no_holes)
@@ -356,8 +359,9 @@ static void compare_times(struct world *w, struct object *o, const struct statx 
 	const struct statx_timestamp ctime[SIDES] = {m->stx_ctime, r->stx_ctime};
 	/* What happens behind the kernel's back shows there when it asks again. */
 	bool same_ctime = same_time(o->ctime[MOUNT], m->stx_ctime);
-	bool unseen = (o->loose_why == DIFFERENCE_SILLY_TIMES && same_ctime) ||
-		      (o->loose_why == DIFFERENCE_MAP_TIMES && (same_ctime || same_time(o->mtime[MOUNT], m->stx_mtime)));
+	bool unseen =
+		(o->loose_why == DIFFERENCE_SILLY_TIMES && same_ctime) ||
+		(o->loose_why == DIFFERENCE_MAP_TIMES && (same_ctime || same_time(o->mtime[MOUNT], m->stx_mtime)));
 	/* Of several such writes the kernel may have seen some. */
 	bool map_unseen = o->map_written && now_ms() - o->map_written < ATTRIBUTES_MS;
 	struct verdict found = {.differs = false};
@@ -428,8 +432,8 @@ static bool mend_setid(struct world *w, const struct op *op, const struct expect
 	return compare_mend_setid(fd, m, r, chown ? DIFFERENCE_CHOWN_SETID : DIFFERENCE_SETID);
 }
 
-static const char *const seen_names[SEE_COUNT] = {
-	"path", "path's directory", "path2", "path2's directory", "the open file", "the second open file"};
+static const char *const seen_names[SEE_COUNT] = {"path", "path's directory", "path2", "path2's directory",
+	"the open file", "the second open file"};
 
 static void compare_one(struct world *w, const struct op *op, const struct expectation *e, int n, struct verdict *v)
 {
@@ -466,8 +470,8 @@ static void compare_one(struct world *w, const struct op *op, const struct expec
 		mended = mend_setid(w, op, e, o, 1U << n, &m->stx, &r->stx);
 	compare_attributes(o, &m->stx, &r->stx, seen_names[n], v);
 	if (o->mount_ino && o->mount_ino != m->stx.stx_ino)
-		differs(v, "%s: the inode number was %" PRIu64 " on the mount and is %" PRIu64, seen_names[n], o->mount_ino,
-			(uint64_t)m->stx.stx_ino);
+		differs(v, "%s: the inode number was %" PRIu64 " on the mount and is %" PRIu64, seen_names[n],
+			o->mount_ino, (uint64_t)m->stx.stx_ino);
 	o->mount_ino = m->stx.stx_ino;
 	if (op->kind == OP_UTIMENS || op->kind == OP_FUTIMENS)
 		if (w->call[MOUNT].error == 0 && w->call[REFERENCE].error == 0)

@@ -44,8 +44,7 @@ static bool has_all(const struct world *w, const struct op *op)
 	if (needs & MAKES_MAP2 && (op->slot2 < 0 || op->slot2 >= MAPPINGS || is_mapped(w, op->slot2)))
 		return false;
 	return (op->dir == OP_NONE || is_open(w, op->dir)) && (op->dir2 == OP_NONE || is_open(w, op->dir2)) &&
-	       (!(needs & NEEDS_SLOT) || is_open(w, op->slot)) &&
-	       (!(needs & NEEDS_SLOT2) || is_open(w, op->slot2)) &&
+	       (!(needs & NEEDS_SLOT) || is_open(w, op->slot)) && (!(needs & NEEDS_SLOT2) || is_open(w, op->slot2)) &&
 	       (!(needs & NEEDS_MAP) || is_mapped(w, op->slot));
 }
 
@@ -75,7 +74,8 @@ static bool cannot_compare(const struct world *w, const struct op *op)
 		return true;
 	/* Alignment is the backing file's business on one path and nobody's on another. */
 	if (d->flags & O_DIRECT) {
-		bool aligned = (op->kind == OP_PREAD || op->kind == OP_PWRITE) && op->a % 4096 == 0 && op->b % 4096 == 0;
+		bool aligned =
+			(op->kind == OP_PREAD || op->kind == OP_PWRITE) && op->a % 4096 == 0 && op->b % 4096 == 0;
 
 		if ((is_data_kind(op->kind) && !aligned) || op->kind == OP_SETFL)
 			return true;
@@ -332,7 +332,8 @@ static bool meets_sticky_guard(const struct world *w, const char *path, bool fol
 		if (length > 0) {
 			target[length] = '\0';
 			at[target[0] == '/' ? 0 : strrchr(at, '/') - at] = '\0';
-			return depth > 0 && snprintf(next, sizeof(next), "%s/%s%s", at, target, path + n) < OP_PATH_MAX &&
+			return depth > 0 &&
+			       snprintf(next, sizeof(next), "%s/%s%s", at, target, path + n) < OP_PATH_MAX &&
 			       meets_sticky_guard(w, next, follows, creates, depth - 1);
 		}
 		dir = stx;
@@ -348,7 +349,8 @@ static bool is_sticky(const struct world *w, const struct op *op)
 		if ((second ? op->path2 : op->path)[0] && !(second && op->kind == OP_SYMLINK) &&
 			world_absolute(w, op, second, path) &&
 			meets_sticky_guard(w, path,
-				!second && (op_follows(op) || op->kind == OP_LINK || op->kind == OP_TMPFILE || op->kind == OP_STATVFS),
+				!second && (op_follows(op) || op->kind == OP_LINK || op->kind == OP_TMPFILE ||
+						   op->kind == OP_STATVFS),
 				op->kind == OP_OPEN && op->flags & O_CREAT, 40)) {
 			difference_met(DIFFERENCE_STICKY_UNGUARDED);
 			return true;
@@ -426,9 +428,11 @@ void expect(struct world *w, const struct op *op, struct expectation *e)
 		(op->kind == OP_CHMOD || op->kind == OP_CHOWN || op->kind == OP_FCHMOD || op->kind == OP_FCHOWN))
 		e->skip = true;
 	/* Nor can what was copied out of the page cache before the rest was refused be taken back. */
-	if (((op->kind == OP_MAPWRITE || op->kind == OP_COPYRANGE) && e->io_refused) || (e->late && is_mapped_object(w, e->late->d->object)))
+	if (((op->kind == OP_MAPWRITE || op->kind == OP_COPYRANGE) && e->io_refused) ||
+		(e->late && is_mapped_object(w, e->late->d->object)))
 		e->skip = true;
-	if (op->kind == OP_LINK && e->target.ino && !S_ISREG(e->type) && !S_ISLNK(e->type) && !w->options->special_links) {
+	if (op->kind == OP_LINK && e->target.ino && !S_ISREG(e->type) && !S_ISLNK(e->type) &&
+		!w->options->special_links) {
 		difference_met(DIFFERENCE_SPECIAL_LINKS);
 		e->skip = true;
 	}

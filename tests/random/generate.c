@@ -59,9 +59,9 @@ static void make_open(struct making *m)
 		pick_path(m, 55, WANT_REG | WANT_LNK, op->path, &op->dir);
 	else
 		existing_path(m, op->flags & O_DIRECTORY ? WANT_DIR
-					: pick_percent(m, 85)  ? WANT_REG
-					: pick_percent(m, 50)  ? WANT_OTHER
-							  : WANT_ANY);
+				 : pick_percent(m, 85)   ? WANT_REG
+				 : pick_percent(m, 50)   ? WANT_OTHER
+							 : WANT_ANY);
 }
 
 static void make_reopen(struct making *m)
@@ -142,7 +142,8 @@ static void make_symlink(struct making *m)
 	if (what < 80)
 		pick_new_name(m, op->path2);
 	else if (what < 90)
-		(void)snprintf(op->path2, OP_PATH_MAX, "../%c/%c", 'a' + (int)pick_below(m, 14), 'a' + (int)pick_below(m, 14));
+		(void)snprintf(op->path2, OP_PATH_MAX, "../%c/%c", 'a' + (int)pick_below(m, 14),
+			'a' + (int)pick_below(m, 14));
 	else if (what < 95)
 		(void)snprintf(op->path2, OP_PATH_MAX, "%s", op->path); /* a loop */
 	else
@@ -321,7 +322,8 @@ static void make_by_slot(struct making *m)
 	case OP_SEEKHOLE:
 		op->slot = pick_slot(m, slot_is_regular);
 		op->a = pick_offset(m, pick_size(m, op->slot));
-		op->flags = op->kind == OP_SEEKHOLE ? (uint32_t)PICK(m, SEEK_DATA, SEEK_HOLE) : (uint32_t)pick_below(m, 3);
+		op->flags =
+			op->kind == OP_SEEKHOLE ? (uint32_t)PICK(m, SEEK_DATA, SEEK_HOLE) : (uint32_t)pick_below(m, 3);
 		if (op->flags == SEEK_CUR || op->flags == SEEK_END)
 			op->a = (int64_t)pick_below(m, 10000) - 6000;
 		break;

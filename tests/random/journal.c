@@ -152,8 +152,7 @@ void journal_report(void)
 	if (kept == 0)
 		return;
 	for (unsigned n = 0; n < kept && number < REPORT_LINES; n++)
-		if (n < LAST_LINES ||
-			related(&entries[(count - 1 - n) % ENTRIES], &entries[(count - 1) % ENTRIES]))
+		if (n < LAST_LINES || related(&entries[(count - 1 - n) % ENTRIES], &entries[(count - 1) % ENTRIES]))
 			shown[number++] = (count - 1 - n) % ENTRIES;
 	(void)printf("the last operations, and those about the same files:\n");
 	while (number > 0)

@@ -39,7 +39,10 @@ static const struct word {
 	bool number;
 	size_t offset;
 } words[] = {
-#define WORD(name, number, field) {"--" name "=", number, offsetof(struct settings, field)}
+#define WORD(name, number, field)                                       \
+	{                                                               \
+		"--" name "=", number, offsetof(struct settings, field) \
+	}
 	WORD("mount", false, world.mount),
 	WORD("server", false, world.server),
 	WORD("reference", false, world.reference),

@@ -14,7 +14,7 @@
 #include "worker.h"
 
 struct key {
-	uint64_t ino; /* 0 is none */
+	uint64_t ino;  /* 0 is none */
 	int64_t birth; /* ns; inode numbers are used again */
 };
 
@@ -27,20 +27,20 @@ struct object {
 	/* On the mount the file lies under a .nfs name, since it was removed while open. */
 	bool silly;
 	struct key silly_dir;
-	int silly_dir_fd;   /* of the server's side; -1 */
+	int silly_dir_fd; /* of the server's side; -1 */
 	const struct user *remover;
 	uint64_t buried;     /* ms of CLOCK_MONOTONIC: when its .nfs name went; 0 never */
 	unsigned left_links; /* .nfs names of earlier removals that stay */
 	bool stuck;          /* no file: stands for one of these */
 	/* When it was last looked at. */
 	bool times_known;
-	bool times_loose;   /* a listed difference may have changed the times of one side since: */
+	bool times_loose; /* a listed difference may have changed the times of one side since: */
 	enum difference loose_why;
 	struct statx_timestamp mtime[SIDES], ctime[SIDES];
 	uint64_t map_written; /* ms: when, the last time; the server clears set-id bits then */
-	bool map_dirty;     /* written through a mapping, and not synced since */
-	int refused;        /* the errno of I/O that the open had been allowed and the server refused */
-	unsigned mark;      /* the last comparison of trees that found it */
+	bool map_dirty;       /* written through a mapping, and not synced since */
+	int refused;          /* the errno of I/O that the open had been allowed and the server refused */
+	unsigned mark;        /* the last comparison of trees that found it */
 };
 
 struct objects;

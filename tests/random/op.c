@@ -24,7 +24,10 @@ static const struct field {
 	int64_t usual;
 	bool hex;
 } fields[] = {
-#define FIELD(name, usual, hex) {#name, offsetof(struct op, name), sizeof(((struct op *)NULL)->name), usual, hex}
+#define FIELD(name, usual, hex)                                                                 \
+	{                                                                                       \
+#name, offsetof(struct op, name), sizeof(((struct op *)NULL)->name), usual, hex \
+	}
 	FIELD(slot, OP_NONE, false),
 	FIELD(slot2, OP_NONE, false),
 	FIELD(dir, OP_NONE, false),

@@ -11,7 +11,7 @@
 
 #define OP_PATH_MAX 4400 /* room for a path, or a link's target, that is too long */
 #define OP_LINE_MAX (10 * OP_PATH_MAX)
-#define OP_NONE (-1)
+#define OP_NONE     (-1)
 
 /* What is looked at after an operation, by the same user: names, their directories, open files. */
 #define SEE_PATH    0x01
@@ -33,60 +33,60 @@
 #define MAKES_MAP2  0x20
 
 /* Kind, name, weight (how often, relative to the others), what it needs, what is looked at afterwards. */
-#define OP_KINDS(X) \
-	X(OPEN, "open", 110, MAKES_SLOT, SEE_ENTRY | SEE_SLOT) \
-	X(TMPFILE, "tmpfile", 2, 0, SEE_PATH) \
-	X(REOPEN, "reopen", 8, NEEDS_SLOT | MAKES_SLOT2, SEE_SLOT2) \
-	X(DUP, "dup", 8, NEEDS_SLOT | MAKES_SLOT2, SEE_SLOT2) \
-	X(CLOSE, "close", 80, NEEDS_SLOT, 0) \
-	X(READ, "read", 16, NEEDS_SLOT, SEE_SLOT) \
-	X(PREAD, "pread", 26, NEEDS_SLOT, 0) \
-	X(READV, "readv", 8, NEEDS_SLOT, 0) \
-	X(WRITE, "write", 22, NEEDS_SLOT, SEE_SLOT) \
-	X(PWRITE, "pwrite", 36, NEEDS_SLOT, SEE_SLOT) \
-	X(WRITEV, "writev", 10, NEEDS_SLOT, SEE_SLOT) \
-	X(LSEEK, "lseek", 14, NEEDS_SLOT, 0) \
-	X(SEEKHOLE, "seekhole", 5, NEEDS_SLOT, 0) \
-	X(TRUNCATE, "truncate", 14, 0, SEE_PATH) \
-	X(FTRUNCATE, "ftruncate", 16, NEEDS_SLOT, SEE_SLOT) \
-	X(FSYNC, "fsync", 14, NEEDS_SLOT, SEE_SLOT) \
-	X(FADVISE, "fadvise", 6, NEEDS_SLOT, 0) \
-	X(SETFL, "setfl", 6, NEEDS_SLOT, 0) \
-	X(SENDFILE, "sendfile", 6, NEEDS_SLOT, 0) \
+#define OP_KINDS(X)                                                                  \
+	X(OPEN, "open", 110, MAKES_SLOT, SEE_ENTRY | SEE_SLOT)                       \
+	X(TMPFILE, "tmpfile", 2, 0, SEE_PATH)                                        \
+	X(REOPEN, "reopen", 8, NEEDS_SLOT | MAKES_SLOT2, SEE_SLOT2)                  \
+	X(DUP, "dup", 8, NEEDS_SLOT | MAKES_SLOT2, SEE_SLOT2)                        \
+	X(CLOSE, "close", 80, NEEDS_SLOT, 0)                                         \
+	X(READ, "read", 16, NEEDS_SLOT, SEE_SLOT)                                    \
+	X(PREAD, "pread", 26, NEEDS_SLOT, 0)                                         \
+	X(READV, "readv", 8, NEEDS_SLOT, 0)                                          \
+	X(WRITE, "write", 22, NEEDS_SLOT, SEE_SLOT)                                  \
+	X(PWRITE, "pwrite", 36, NEEDS_SLOT, SEE_SLOT)                                \
+	X(WRITEV, "writev", 10, NEEDS_SLOT, SEE_SLOT)                                \
+	X(LSEEK, "lseek", 14, NEEDS_SLOT, 0)                                         \
+	X(SEEKHOLE, "seekhole", 5, NEEDS_SLOT, 0)                                    \
+	X(TRUNCATE, "truncate", 14, 0, SEE_PATH)                                     \
+	X(FTRUNCATE, "ftruncate", 16, NEEDS_SLOT, SEE_SLOT)                          \
+	X(FSYNC, "fsync", 14, NEEDS_SLOT, SEE_SLOT)                                  \
+	X(FADVISE, "fadvise", 6, NEEDS_SLOT, 0)                                      \
+	X(SETFL, "setfl", 6, NEEDS_SLOT, 0)                                          \
+	X(SENDFILE, "sendfile", 6, NEEDS_SLOT, 0)                                    \
 	X(COPYRANGE, "copyrange", 8, NEEDS_SLOT | NEEDS_SLOT2, SEE_SLOT | SEE_SLOT2) \
-	X(FALLOCATE, "fallocate", 4, NEEDS_SLOT, SEE_SLOT) \
-	X(MMAP, "mmap", 12, NEEDS_SLOT | MAKES_MAP2, 0) \
-	X(MAPREAD, "mapread", 14, NEEDS_MAP, 0) \
-	X(MAPWRITE, "mapwrite", 14, NEEDS_MAP, 0) \
-	X(MUNMAP, "munmap", 9, NEEDS_MAP, 0) \
-	X(FSTAT, "fstat", 10, NEEDS_SLOT, SEE_SLOT) \
-	X(STAT, "stat", 16, 0, SEE_PATH) \
-	X(CONTENT, "content", 10, 0, SEE_PATH) \
-	X(ACCESS, "access", 20, 0, 0) \
-	X(LIST, "list", 12, 0, 0) \
-	X(LISTDIR, "listdir", 6, NEEDS_SLOT, 0) \
-	X(SEEKDIR, "seekdir", 4, NEEDS_SLOT, 0) \
-	X(STATVFS, "statvfs", 2, 0, 0) \
-	X(LINK, "link", 16, 0, SEE_PATH | SEE_PATH2 | SEE_PARENT2) \
-	X(SYMLINK, "symlink", 10, 0, SEE_ENTRY) \
-	X(READLINK, "readlink", 8, 0, SEE_PATH) \
-	X(UNLINK, "unlink", 40, 0, SEE_ENTRY) \
-	X(RENAME, "rename", 36, 0, SEE_ENTRY | SEE_ENTRY2) \
-	X(MKDIR, "mkdir", 18, 0, SEE_ENTRY) \
-	X(RMDIR, "rmdir", 16, 0, SEE_ENTRY) \
-	X(MKNOD, "mknod", 14, 0, SEE_ENTRY) \
-	X(CHMOD, "chmod", 22, 0, SEE_PATH) \
-	X(FCHMOD, "fchmod", 8, NEEDS_SLOT, SEE_SLOT) \
-	X(CHOWN, "chown", 16, 0, SEE_PATH) \
-	X(FCHOWN, "fchown", 7, NEEDS_SLOT, SEE_SLOT) \
-	X(UTIMENS, "utimens", 12, 0, SEE_PATH) \
-	X(FUTIMENS, "futimens", 6, NEEDS_SLOT, SEE_SLOT) \
-	X(XATTR, "xattr", 5, 0, SEE_PATH) \
-	X(FLOCK, "flock", 6, NEEDS_SLOT, 0) \
-	X(OFDLOCK, "ofdlock", 8, NEEDS_SLOT, 0) \
-	X(CHDIR, "chdir", 6, 0, 0) \
-	X(FCHDIR, "fchdir", 3, NEEDS_SLOT, 0) \
-	X(GETCWD, "getcwd", 2, 0, 0) \
+	X(FALLOCATE, "fallocate", 4, NEEDS_SLOT, SEE_SLOT)                           \
+	X(MMAP, "mmap", 12, NEEDS_SLOT | MAKES_MAP2, 0)                              \
+	X(MAPREAD, "mapread", 14, NEEDS_MAP, 0)                                      \
+	X(MAPWRITE, "mapwrite", 14, NEEDS_MAP, 0)                                    \
+	X(MUNMAP, "munmap", 9, NEEDS_MAP, 0)                                         \
+	X(FSTAT, "fstat", 10, NEEDS_SLOT, SEE_SLOT)                                  \
+	X(STAT, "stat", 16, 0, SEE_PATH)                                             \
+	X(CONTENT, "content", 10, 0, SEE_PATH)                                       \
+	X(ACCESS, "access", 20, 0, 0)                                                \
+	X(LIST, "list", 12, 0, 0)                                                    \
+	X(LISTDIR, "listdir", 6, NEEDS_SLOT, 0)                                      \
+	X(SEEKDIR, "seekdir", 4, NEEDS_SLOT, 0)                                      \
+	X(STATVFS, "statvfs", 2, 0, 0)                                               \
+	X(LINK, "link", 16, 0, SEE_PATH | SEE_PATH2 | SEE_PARENT2)                   \
+	X(SYMLINK, "symlink", 10, 0, SEE_ENTRY)                                      \
+	X(READLINK, "readlink", 8, 0, SEE_PATH)                                      \
+	X(UNLINK, "unlink", 40, 0, SEE_ENTRY)                                        \
+	X(RENAME, "rename", 36, 0, SEE_ENTRY | SEE_ENTRY2)                           \
+	X(MKDIR, "mkdir", 18, 0, SEE_ENTRY)                                          \
+	X(RMDIR, "rmdir", 16, 0, SEE_ENTRY)                                          \
+	X(MKNOD, "mknod", 14, 0, SEE_ENTRY)                                          \
+	X(CHMOD, "chmod", 22, 0, SEE_PATH)                                           \
+	X(FCHMOD, "fchmod", 8, NEEDS_SLOT, SEE_SLOT)                                 \
+	X(CHOWN, "chown", 16, 0, SEE_PATH)                                           \
+	X(FCHOWN, "fchown", 7, NEEDS_SLOT, SEE_SLOT)                                 \
+	X(UTIMENS, "utimens", 12, 0, SEE_PATH)                                       \
+	X(FUTIMENS, "futimens", 6, NEEDS_SLOT, SEE_SLOT)                             \
+	X(XATTR, "xattr", 5, 0, SEE_PATH)                                            \
+	X(FLOCK, "flock", 6, NEEDS_SLOT, 0)                                          \
+	X(OFDLOCK, "ofdlock", 8, NEEDS_SLOT, 0)                                      \
+	X(CHDIR, "chdir", 6, 0, 0)                                                   \
+	X(FCHDIR, "fchdir", 3, NEEDS_SLOT, 0)                                        \
+	X(GETCWD, "getcwd", 2, 0, 0)                                                 \
 	X(UMASK, "umask", 2, 0, 0)
 
 enum op_kind {

@@ -15,8 +15,8 @@ void pick_new_name(struct making *m, char to[300])
 	} else if (what < 86) {
 		(void)snprintf(to, 300, "%0*u", what < 84 ? 255 : 256, n % 3);
 	} else if (what < 92) {
-		static const char *const strange[] = {
-			"\xff\xfe", "new\nline", " ", "-rf", "\xc3\xbc", "*?[", "\\", "\"", "..."};
+		static const char *const strange[] = {"\xff\xfe", "new\nline", " ", "-rf", "\xc3\xbc", "*?[", "\\",
+			"\"", "..."};
 
 		(void)snprintf(to, 300, "%s", strange[n % ARRAY_SIZE(strange)]);
 	} else if (what < 94) {
@@ -252,8 +252,8 @@ uint32_t pick_mode(struct making *m)
 /* Directories that can be used, mostly. */
 uint32_t pick_directory_mode(struct making *m)
 {
-	return (uint32_t)PICK(m, 0777, 0777, 0777, 0777, 0777, 0777, 02777, 02777, 0775, 0770, 02775, 0755, 0755,
-		01777, 0711, 0700, 0555, 0733);
+	return (uint32_t)PICK(m, 0777, 0777, 0777, 0777, 0777, 0777, 02777, 02777, 0775, 0770, 02775, 0755, 0755, 01777,
+		0711, 0700, 0555, 0733);
 }
 
 int64_t pick_owner(struct making *m)
@@ -279,4 +279,3 @@ int64_t pick_time(struct making *m)
 	return PICK(m, 0, 1, -1000000000LL, -86400LL * 1000000000, 0xffffffffLL * 1000000000,
 		0x100000000LL * 1000000000 + 5);
 }
-

@@ -24,10 +24,10 @@ static inline uint64_t pick_below(struct making *m, uint64_t n)
 }
 
 /* One of some numbers. */
-#define PICK(m, ...)                                                                               \
-	__extension__({                                                                            \
-		const int64_t choices_[] = {__VA_ARGS__};                                          \
-		choices_[rng_below(&(m)->r, ARRAY_SIZE(choices_))];                                \
+#define PICK(m, ...)                                                \
+	__extension__({                                             \
+		const int64_t choices_[] = {__VA_ARGS__};           \
+		choices_[rng_below(&(m)->r, ARRAY_SIZE(choices_))]; \
 	})
 
 /* S_IFMT types as a mask, so that several can be wanted at once. */

@@ -50,7 +50,8 @@ static void compare_contents(struct walk *k, const int fd[VIEWS], const char *pa
 		n = pread(a, one, CHUNK, at);
 		m = pread(b, other, CHUNK, at);
 		if (n != m || n <= 0 || memcmp(one, other, (size_t)n) != 0) {
-			differs(k->v, "%s: the server's content differs from the reference's, within %d bytes at %" PRId64,
+			differs(k->v,
+				"%s: the server's content differs from the reference's, within %d bytes at %" PRId64,
 				path, CHUNK, (int64_t)at);
 			return;
 		}
@@ -185,7 +186,8 @@ static void compare_to_server(struct walk *k, const struct op *op)
 	if (m->stx.stx_mtime.tv_sec != stx.stx_mtime.tv_sec || m->stx.stx_mtime.tv_nsec != stx.stx_mtime.tv_nsec ||
 		m->stx.stx_ctime.tv_sec != stx.stx_ctime.tv_sec || m->stx.stx_ctime.tv_nsec != stx.stx_ctime.tv_nsec)
 		differs(k->v,
-			"%s: mtime and ctime are %lld.%09u and %lld.%09u on the mount, %lld.%09u and %lld.%09u on the server",
+			"%s: mtime and ctime are %lld.%09u and %lld.%09u on the mount, %lld.%09u and %lld.%09u on the "
+			"server",
 			op->path, (long long)m->stx.stx_mtime.tv_sec, m->stx.stx_mtime.tv_nsec,
 			(long long)m->stx.stx_ctime.tv_sec, m->stx.stx_ctime.tv_nsec, (long long)stx.stx_mtime.tv_sec,
 			stx.stx_mtime.tv_nsec, (long long)stx.stx_ctime.tv_sec, stx.stx_ctime.tv_nsec);
@@ -262,7 +264,8 @@ void tree_compare(struct world *w, struct pool *p, int actor, struct verdict *v)
 	compare_at(&k, "/");
 	objects_each(w->objects, count_silly, &silly);
 	if (k.silly_names != silly)
-		differs(v, "the server has %u names that begin with .nfs, and %u removed files are open", k.silly_names, silly);
+		differs(v, "the server has %u names that begin with .nfs, and %u removed files are open", k.silly_names,
+			silly);
 	pool_refresh(p, w);
 	op_init(&op);
 	op.actor = actor;

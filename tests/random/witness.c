@@ -58,8 +58,8 @@ static void compare_files(int server, int witness, const char *path, bool conten
 	if (fstat(server, &a) < 0 || fstat(witness, &b) < 0)
 		die("%s cannot be looked at: %s", path, strerror(errno));
 	if (a.st_size != b.st_size) {
-		differs(v, "%s was closed with %" PRId64 " bytes, and another client sees %" PRId64, path, (int64_t)a.st_size,
-			(int64_t)b.st_size);
+		differs(v, "%s was closed with %" PRId64 " bytes, and another client sees %" PRId64, path,
+			(int64_t)a.st_size, (int64_t)b.st_size);
 		return;
 	}
 	for (int n = 0; contents && n < CHUNKS; n++, at += CHUNK) {

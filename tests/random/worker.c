@@ -22,8 +22,7 @@ struct worker {
 /* The C library's functions would change every thread of the process. */
 static int become(const struct user *u)
 {
-	if (syscall(SYS_setgroups, u->ngroups, u->groups) < 0 ||
-		syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
+	if (syscall(SYS_setgroups, u->ngroups, u->groups) < 0 || syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
 		syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
 		return -errno;
 	/* Or /proc/self/fd would be root's. */

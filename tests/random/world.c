@@ -64,7 +64,8 @@ static bool times_are_fine(int root)
 		die("the reference cannot be written: %s", strerror(errno));
 	for (int n = 0; n < 20 && fine; n++)
 		fine = fstat(fd, &before) == 0 && pwrite(fd, "x", 1, 0) == 1 && fstat(fd, &after) == 0 &&
-		       (before.st_mtim.tv_nsec != after.st_mtim.tv_nsec || before.st_mtim.tv_sec != after.st_mtim.tv_sec);
+		       (before.st_mtim.tv_nsec != after.st_mtim.tv_nsec ||
+			       before.st_mtim.tv_sec != after.st_mtim.tv_sec);
 	(void)unlink(name);
 	(void)close_fd(fd);
 	return fine;
@@ -130,8 +131,8 @@ void world_init(struct world *w, const struct world_options *o)
 				u->uid = u->gid = NOBODY;
 			r = worker_new(u, side == MOUNT ? o->mount : o->reference, &w->workers[actor][side]);
 			if (r < 0)
-				die("%s cannot work below %s: %s", u->name,
-					side == MOUNT ? o->mount : o->reference, strerror(-r));
+				die("%s cannot work below %s: %s", u->name, side == MOUNT ? o->mount : o->reference,
+					strerror(-r));
 		}
 	}
 }

@@ -10,10 +10,10 @@
 #include "worker.h"
 
 #define ACTORS         3
-#define ROOT           0 /* the actor */
-#define NOBODY         65534 /* whom root_squash makes of root */
+#define ROOT           0                    /* the actor */
+#define NOBODY         65534                /* whom root_squash makes of root */
 #define EXT4_SIZE_MAX  ((1LL << 44) - 4096) /* bytes of a file, with blocks of 4 KiB */
-#define SETTLE_SECONDS 10 /* that the daemon has for what it does after it answered */
+#define SETTLE_SECONDS 10                   /* that the daemon has for what it does after it answered */
 
 /* Where the main thread can look. */
 enum view {
@@ -40,21 +40,21 @@ struct description {
 struct slot {
 	struct description *d; /* NULL: nothing is open */
 	int fd[SIDES];
-	int server_fd;         /* directories: O_PATH, behind the mount; -1 */
+	int server_fd;          /* directories: O_PATH, behind the mount; -1 */
 	char path[OP_PATH_MAX]; /* absolute; "" when that is not known */
 };
 
 struct mapping {
 	struct description *d; /* NULL: nothing is mapped */
 	uint8_t *at[SIDES];
-	int look_fd;            /* of the reference's file, to look at it when all else is closed */
+	int look_fd;    /* of the reference's file, to look at it when all else is closed */
 	int64_t offset; /* in the file */
 	size_t length;
 	bool shared, writable;
 };
 
 struct directory {
-	int fd[VIEWS]; /* O_PATH */
+	int fd[VIEWS];          /* O_PATH */
 	char path[OP_PATH_MAX]; /* absolute; "" when that is not known */
 };
 
@@ -77,10 +77,10 @@ struct world {
 	struct mapping maps[MAPPINGS];
 	struct directory cwd[ACTORS];
 	struct objects *objects;
-	unsigned counted; /* descriptions that the daemon knows of */
-	unsigned stuck;   /* .nfs names that nobody could remove */
+	unsigned counted;   /* descriptions that the daemon knows of */
+	unsigned stuck;     /* .nfs names that nobody could remove */
 	bool sticky_guards; /* fs.protected_symlinks, _regular or _fifos is set */
-	bool fine_times;  /* each change of a file that was looked at shows in its times */
+	bool fine_times;    /* each change of a file that was looked at shows in its times */
 };
 
 /* Ends the program with a sentence on failure: nothing can be tested without it. */

@@ -80,16 +80,15 @@ static int permission(const struct open_request *o, uint32_t access)
 		return access & NFS_ACCESS_EXECUTE ? 0 : -EACCES;
 	if (mode != O_WRONLY && !(access & NFS_ACCESS_READ))
 		return -EACCES;
-	if (mode != O_RDONLY && (access & (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)) !=
-					 (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND))
+	if (mode != O_RDONLY &&
+		(access & (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)) != (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND))
 		return -EACCES;
 	return 0;
 }
 
 static int reply_open(struct open_request *o)
 {
-	return o->create ? fuse_reply_create(o->r.req, &o->entry, &o->fi)
-			 : fuse_reply_open(o->r.req, &o->fi);
+	return o->create ? fuse_reply_create(o->r.req, &o->entry, &o->fi) : fuse_reply_open(o->r.req, &o->fi);
 }
 
 /* Close-to-open: pages stay when the server says now what the kernel was told last. With nocto also for a time. */
@@ -300,8 +299,7 @@ static bool has_walked_again(struct open_request *o)
 {
 	uint_fast64_t file = o->r.inode->generation;
 
-	return atomic_compare_exchange_strong(
-		fs_retry_of(o->r.fs, fuse_req_ctx(o->r.req)->pid), &file, 0);
+	return atomic_compare_exchange_strong(fs_retry_of(o->r.fs, fuse_req_ctx(o->r.req)->pid), &file, 0);
 }
 
 /* A walk beside this open may have told the kernel what the server remembers. */
@@ -348,8 +346,8 @@ static bool needs_fresh_inode(struct open_request *o)
 
 /*
  * The kernel walks again, and the server says whose the name is. Once: the file may have been opened without a name, in
- * /proc or as a bind mount, or have lost its name since this walk. Not at all when it was this mount that took the name:
- * then the kernel knows, and the walk was before that.
+ * /proc or as a bind mount, or have lost its name since this walk. Not at all when it was this mount that took the
+ * name: then the kernel knows, and the walk was before that.
  *
  * What others did through the server it knows. What was done behind its back it may not know yet: Ganesha keeps the
  * names of a directory for a while, and looks again at COMMIT.
@@ -461,8 +459,7 @@ static void ask_for_access(void *arg)
 	struct open_request *o = arg;
 
 	o->r.call.fh = o->r.inode->fh;
-	o->r.call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND |
-				     NFS_ACCESS_EXECUTE;
+	o->r.call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND | NFS_ACCESS_EXECUTE;
 	request_send(&o->r, NFS_ACCESS, access_done);
 }
 
@@ -482,7 +479,7 @@ static void take_descriptor(struct open_request *o)
 	const struct broker_open_reply *reply = &o->reply;
 	struct inode *i = o->r.inode;
 	struct granted_file *old, *g = granted_file_new(o->r.fs, steal_fd(&o->given), reply->writable != 0,
-		reply->backing_id, o->wish.generation);
+					  reply->backing_id, o->wish.generation);
 
 	if (g) {
 		g->instead = o->wanted_id;
@@ -540,8 +537,8 @@ static void granted(struct broker_call *call, int error, const void *body)
 	}
 	if (reply->backing_id != 0)
 		backing_ids_registered(fs->ids);
-	if (reply->error == 0 && (reply->attr.fileid != o->r.inode->fileid ||
-					(reply->attr.mode & S_IFMT) != o->r.inode->type)) {
+	if (reply->error == 0 &&
+		(reply->attr.fileid != o->r.inode->fileid || (reply->attr.mode & S_IFMT) != o->r.inode->type)) {
 		log_warning("the sidecar has another file than the server under a handle of %s", fs->spec);
 		backing_ids_close(fs->ids, reply->backing_id);
 		fs->counters.last_denial = REASON_WRONG_EXPORT;
@@ -900,8 +897,7 @@ static void create_done(struct nfs_call *call)
  * GUARDED, so that it is certain whether this open made the file; O_EXCL as EXCLUSIVE, which a server
  * that was restarted before it could answer knows again, too (fs/nfs/nfs3proc.c nfs3_proc_create).
  */
-static void op_create(
-	fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
+static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
 	struct open_request *o = open_request_new(req, fi);
 
@@ -957,8 +953,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		LOCKED(&i->lock);
 		list_remove(&f->opened.node);
 		/* An id of an ended session is no good for the next open. */
-		if (open_mode_uncount(&i->mode, f->path) &&
-			i->mode.generation != fs_generation(fs))
+		if (open_mode_uncount(&i->mode, f->path) && i->mode.generation != fs_generation(fs))
 			close_id = open_mode_take_id(&i->mode);
 		mode_changed(fs, i);
 		if (f->write)

@@ -17,9 +17,9 @@
 struct range_request {
 	struct request r;
 	struct broker_call broker;
-	struct behind_wait wait;    /* SEEK's file, and COPY's source */
-	struct stable_wait stable;  /* what is changed */
-	uint32_t type;              /* enum broker_type, and its body */
+	struct behind_wait wait;   /* SEEK's file, and COPY's source */
+	struct stable_wait stable; /* what is changed */
+	uint32_t type;             /* enum broker_type, and its body */
 	union {
 		struct broker_range range;
 		struct broker_copy copy;
@@ -102,8 +102,8 @@ static void change(struct range_request *q)
 	write_behind_commit(q->r.fs, q->r.inode, &q->r.call.cred, &q->stable);
 }
 
-static void op_fallocate(
-	fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length, struct fuse_file_info *fi)
+static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
+	struct fuse_file_info *fi)
 {
 	struct fs *fs = fuse_req_userdata(req);
 	int number = number_to_change(fs, file_of(fi));

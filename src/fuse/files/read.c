@@ -15,9 +15,9 @@ struct read_request {
 	struct behind_wait wait;
 	uint64_t offset;
 	size_t size;
-	size_t done; /* bytes that came in earlier, short replies */
-	char *buf;   /* they are kept here, or what is read locally; NULL while one reply was enough */
-	bool has_groups; /* the credential is whole */
+	size_t done;          /* bytes that came in earlier, short replies */
+	char *buf;            /* they are kept here, or what is read locally; NULL while one reply was enough */
+	bool has_groups;      /* the credential is whole */
 	struct iovec payload; /* of the request's ring entry when that is buf: nothing to copy or free */
 	struct granted_file *granted;
 	size_t lead; /* bytes before what was asked for, as O_DIRECT wants whole blocks */
@@ -68,8 +68,7 @@ static void read_done(struct nfs_call *call)
 		return;
 	}
 	fs->counters.bytes_read += call->res.io.count;
-	whole = call->res.io.eof || call->res.io.count == 0 ||
-		q->done + call->res.io.count >= q->size;
+	whole = call->res.io.eof || call->res.io.count == 0 || q->done + call->res.io.count >= q->size;
 	if (whole && q->done == 0) {
 		(void)fuse_reply_buf(q->r.req, call->res.io.data, call->res.io.count);
 		end_read(q);
@@ -165,8 +164,7 @@ static void read_settled(struct behind_wait *w, int error)
 	start_read(q);
 }
 
-static void op_read(
-	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct read_request *q = calloc(1, sizeof(*q));
 	const struct file *f = file_of(fi);

@@ -78,8 +78,7 @@ static void end_given_up_appends(struct inode *i)
 	list_init(&gone);
 	{
 		LOCKED(&i->lock);
-		LIST_FOREACH(pos, &i->appends)
-		{
+		LIST_FOREACH (pos, &i->appends) {
 			struct write_request *q = CONTAINER_OF(pos, struct write_request, append_node);
 
 			if (!request_given_up(&q->r))
@@ -88,8 +87,7 @@ static void end_given_up_appends(struct inode *i)
 			list_append(&gone, pos);
 		}
 	}
-	LIST_FOREACH(pos, &gone)
-	{
+	LIST_FOREACH (pos, &gone) {
 		struct write_request *q = CONTAINER_OF(pos, struct write_request, append_node);
 
 		list_remove(pos);
@@ -146,8 +144,7 @@ static void write_done(struct nfs_call *call)
 		return;
 	}
 	if (call->res.io.committed == NFS_UNSTABLE) {
-		q->mixed |= q->unstable &&
-			    memcmp(w->verf.data, call->res.io.verf.data, sizeof(w->verf.data)) != 0;
+		q->mixed |= q->unstable && memcmp(w->verf.data, call->res.io.verf.data, sizeof(w->verf.data)) != 0;
 		q->unstable = true;
 		w->verf = call->res.io.verf;
 	} else if (!q->unstable) {
@@ -294,8 +291,8 @@ static void write_through(struct write_request *q, const void *buf)
 	{
 		LOCKED(&i->lock);
 		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		beside_local = open_mode_written_locally(&i->mode) ||
-			       granted_file_writes(i->granted, fs_generation(q->r.fs));
+		beside_local =
+			open_mode_written_locally(&i->mode) || granted_file_writes(i->granted, fs_generation(q->r.fs));
 		write_log_started(&i->writes);
 	}
 	/* Beside local writes nothing may be kept for resending: it could overwrite newer data. */
@@ -510,8 +507,8 @@ static void sync_log_done(struct stable_wait *wait, int error)
 		map_written = i->mode.map_written;
 		by_kernel = map_written || (open_mode_registered(&i->mode) > 0 && i->known.writers > 0);
 		is_dirty = open_mode_registered(&i->mode) > 0
-			? waits
-			: (map_written && s->file->write) || (i->written_here != i->synced_here && waits);
+				   ? waits
+				   : (map_written && s->file->write) || (i->written_here != i->synced_here && waits);
 	}
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
 	if (map_written)

@@ -16,11 +16,11 @@ struct file {
 	bool write;
 	bool quiet; /* close(2) does not tell (FOPEN_NOFLUSH), RELEASE does */
 	bool append;
-	uint64_t session; /* in which the open was granted (probe_generation()); 0: the server allowed it */
-	bool here;        /* as long as that lasts its writes go to the backing file */
-	bool root;        /* with session: the opener is the server's root */
+	uint64_t session;          /* in which the open was granted (probe_generation()); 0: the server allowed it */
+	bool here;                 /* as long as that lasts its writes go to the backing file */
+	bool root;                 /* with session: the opener is the server's root */
 	struct errors_heard heard; /* write_log_tell(); the log's lock */
-	atomic_bool told; /* the server was, when it was closed or made stable (server_refresh.h) */
+	atomic_bool told;          /* the server was, when it was closed or made stable (server_refresh.h) */
 };
 
 static inline struct file *file_of(const struct fuse_file_info *fi)

@@ -22,32 +22,32 @@
 /* Told by localioctl status; the names there are documented in localioctl(8). */
 struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
-	atomic_uint_fast64_t opens_retired;     /* opens answered ESTALE for a fresh inode */
-	atomic_uint_fast64_t opens_hot;         /* local ones for which nobody was asked */
-	atomic_uint_fast64_t opens_uring;       /* that the daemon serves by a descriptor, their reads at least */
-	atomic_uint_fast64_t opens_shared;      /* remote ones, as the file was open so already */
-	atomic_uint_fast64_t requests_read;     /* FUSE READ requests that reached the daemon */
+	atomic_uint_fast64_t opens_retired; /* opens answered ESTALE for a fresh inode */
+	atomic_uint_fast64_t opens_hot;     /* local ones for which nobody was asked */
+	atomic_uint_fast64_t opens_uring;   /* that the daemon serves by a descriptor, their reads at least */
+	atomic_uint_fast64_t opens_shared;  /* remote ones, as the file was open so already */
+	atomic_uint_fast64_t requests_read; /* FUSE READ requests that reached the daemon */
 	atomic_uint_fast64_t requests_write;
-	atomic_uint_fast64_t requests_astray;   /* of both, those of passthrough opens: the kernel serves these */
+	atomic_uint_fast64_t requests_astray; /* of both, those of passthrough opens: the kernel serves these */
 	atomic_uint_fast64_t bytes_read, bytes_written; /* by these requests */
-	atomic_uint_fast64_t lookups_known;     /* answered without the server */
-	atomic_uint_fast64_t requests_flush;    /* closes that the kernel asked about */
-	atomic_uint_fast64_t requests_xattr;    /* about extended attributes */
-	atomic_uint_fast64_t grants_denied;     /* local opens without a backing id */
-	atomic_uint last_denial;                /* enum reason of the last one */
-	atomic_uint_fast64_t opens_walked;      /* opens that were sent to walk their name again */
-	atomic_uint_fast64_t refreshes;         /* server_refresh.h: answered */
+	atomic_uint_fast64_t lookups_known;             /* answered without the server */
+	atomic_uint_fast64_t requests_flush;            /* closes that the kernel asked about */
+	atomic_uint_fast64_t requests_xattr;            /* about extended attributes */
+	atomic_uint_fast64_t grants_denied;             /* local opens without a backing id */
+	atomic_uint last_denial;                        /* enum reason of the last one */
+	atomic_uint_fast64_t opens_walked;              /* opens that were sent to walk their name again */
+	atomic_uint_fast64_t refreshes;                 /* server_refresh.h: answered */
 	atomic_uint_fast64_t refreshes_failed;
-	atomic_uint_fast64_t groups_unknown;    /* callers whose groups were not visible */
+	atomic_uint_fast64_t groups_unknown; /* callers whose groups were not visible */
 };
 
 struct fs {
 	const struct mount_options *options;
 	struct transport *transport;
 	struct inode_table *inodes;
-	struct cache *names, *rights; /* known.h */
+	struct cache *names, *rights;                   /* known.h */
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
-	atomic_uint_fast64_t moved; /* attr_clock() when a name last went to another directory */
+	atomic_uint_fast64_t moved;                     /* attr_clock() when a name last went to another directory */
 	/*
 	 * By the opener's thread: the inode.generation for which an open has sent it to walk again, then that which it
 	 * has found; 0: none.
@@ -55,28 +55,28 @@ struct fs {
 	atomic_uint_fast64_t retries[FS_RETRIES];
 	struct backing_ids *ids;
 	struct locks *locks;
-	struct probe *probe;      /* NULL with local=off */
-	struct uring *uring;      /* NULL when the daemon must not read and write locally, or cannot */
+	struct probe *probe; /* NULL with local=off */
+	struct uring *uring; /* NULL when the daemon must not read and write locally, or cannot */
 	struct fuse_session *session;
 	struct inode *root;
 	char spec[2048]; /* as it was given */
 	char server_address[64];
 	unsigned server_port;
-	char device[32];          /* major:minor, empty until mounted */
-	uid_t owner;              /* who mounted */
-	uint32_t rsize, wsize;    /* bytes of one request */
-	uint64_t max_file_size;   /* bytes, by FSINFO */
-	uint64_t fsid;            /* of the export, NFS's */
-	bool nfsacl;              /* the server has ACLs and NFSACL, and the mount may use it */
-	bool forgets_names;       /* kernel and libfuse have FUSE_NOTIFY_INC_EPOCH */
-	bool passthrough;         /* kernel and libfuse offer it, and it is to be used */
-	unsigned ring_reason;     /* enum ring_reason: why FUSE requests do not travel over io_uring */
-	unsigned ring_depth;      /* requests of a queue */
-	atomic_uint *ring_waits;  /* kernel_ring.h, one a queue: entries of who waits for others */
+	char device[32];         /* major:minor, empty until mounted */
+	uid_t owner;             /* who mounted */
+	uint32_t rsize, wsize;   /* bytes of one request */
+	uint64_t max_file_size;  /* bytes, by FSINFO */
+	uint64_t fsid;           /* of the export, NFS's */
+	bool nfsacl;             /* the server has ACLs and NFSACL, and the mount may use it */
+	bool forgets_names;      /* kernel and libfuse have FUSE_NOTIFY_INC_EPOCH */
+	bool passthrough;        /* kernel and libfuse offer it, and it is to be used */
+	unsigned ring_reason;    /* enum ring_reason: why FUSE requests do not travel over io_uring */
+	unsigned ring_depth;     /* requests of a queue */
+	atomic_uint *ring_waits; /* kernel_ring.h, one a queue: entries of who waits for others */
 	bool allow_other;
 	atomic_bool has_locked; /* somebody has asked the daemon for a lock, and that it is local was said */
 	atomic_size_t open_files;
-	atomic_size_t opening; /* OPENs on their way */
+	atomic_size_t opening;          /* OPENs on their way */
 	atomic_uint refreshes_unwaited; /* server_refresh.h */
 	struct fs_counters counters;
 };

@@ -72,8 +72,7 @@ static void add_escaped(char *to, size_t size, const char *text)
 	to[n] = '\0';
 }
 
-int kernel_mount_new_session(
-	struct fs *fs, const struct fuse_lowlevel_ops *ops, char *sentence, size_t size)
+int kernel_mount_new_session(struct fs *fs, const struct fuse_lowlevel_ops *ops, char *sentence, size_t size)
 {
 	unsigned long flags = options_mount_flags(fs->options);
 	char list[4096];
@@ -91,16 +90,14 @@ int kernel_mount_new_session(
 		flags |= MS_NOSUID | MS_NODEV;
 	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s%s%s%s,fsname=", fs->rsize,
 		fs->options->debug ? ",debug" : "", /* libfuse logs each request and each reply, by number */
-		fs->allow_other ? ",allow_other" : "", flags & MS_RDONLY ? ",ro" : "",
-		flags & MS_NOSUID ? "" : ",suid", flags & MS_NODEV ? "" : ",dev",
-		flags & MS_NOEXEC ? ",noexec" : "", flags & MS_NOATIME ? ",noatime" : "",
-		flags & MS_SYNCHRONOUS ? ",sync" : "", ring);
+		fs->allow_other ? ",allow_other" : "", flags & MS_RDONLY ? ",ro" : "", flags & MS_NOSUID ? "" : ",suid",
+		flags & MS_NODEV ? "" : ",dev", flags & MS_NOEXEC ? ",noexec" : "",
+		flags & MS_NOATIME ? ",noatime" : "", flags & MS_SYNCHRONOUS ? ",sync" : "", ring);
 	add_escaped(list, sizeof(list), fs->spec);
 	fs->session = fuse_session_new(&args, ops, sizeof(*ops), fs);
 	fuse_opt_free_args(&args);
 	if (!fs->session) {
-		(void)snprintf(sentence, size, "libfuse refused the mount options " SHORT,
-			SHORTEN(list, 300));
+		(void)snprintf(sentence, size, "libfuse refused the mount options " SHORT, SHORTEN(list, 300));
 		return -EINVAL;
 	}
 	return 0;

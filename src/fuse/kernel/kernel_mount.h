@@ -14,8 +14,7 @@
 int kernel_mount_check_device(char *sentence, size_t size);
 
 /* Makes fs->session from the options; libfuse logs through log.h from then on. */
-int kernel_mount_new_session(
-	struct fs *fs, const struct fuse_lowlevel_ops *ops, char *sentence, size_t size);
+int kernel_mount_new_session(struct fs *fs, const struct fuse_lowlevel_ops *ops, char *sentence, size_t size);
 
 /* Bytes of read-ahead that a mount should have: several READs on their way to the server. */
 unsigned kernel_mount_read_ahead(const struct fs *fs);

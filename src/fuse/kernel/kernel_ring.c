@@ -9,16 +9,16 @@
 
 #include "base/log.h"
 
-#define PARAMETER "/sys/module/fuse/parameters/enable_uring"
+#define PARAMETER     "/sys/module/fuse/parameters/enable_uring"
 #define POSSIBLE_CPUS "/sys/devices/system/cpu/possible"
-#define SYSCTL "/proc/sys/kernel/io_uring_disabled"
-#define ROOM_MIN 65536 /* of extended attributes, of what an ioctl answers */
+#define SYSCTL        "/proc/sys/kernel/io_uring_disabled"
+#define ROOM_MIN      65536 /* of extended attributes, of what an ioctl answers */
 /*
  * An entry's room is a megabyte of address space, of which the kernel touches what requests fill, those used last
  * first; and two mappings, of which a process has 65530. io_uring rounds entries and our wake-up to a power of two.
  */
-#define DEPTH_MAX 127
-#define DEPTH_MIN 15
+#define DEPTH_MAX   127
+#define DEPTH_MIN   15
 #define ENTRIES_MAX 8192
 
 static const char *const codes[] = {

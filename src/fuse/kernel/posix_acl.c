@@ -24,8 +24,7 @@ static bool is_acl(const struct posix_acl *acl)
 		bool many = e->tag == POSIX_ACL_USER || e->tag == POSIX_ACL_GROUP;
 
 		/* Tags are bits in the order of entries: no later one may have been seen. */
-		if (e->perm & ~PERMISSIONS || seen > (many ? e->tag * 2 - 1 : e->tag - 1) ||
-			(many && e->id == NO_ID))
+		if (e->perm & ~PERMISSIONS || seen > (many ? e->tag * 2 - 1 : e->tag - 1) || (many && e->id == NO_ID))
 			return false;
 		named |= many;
 		seen |= e->tag;
@@ -74,8 +73,9 @@ int posix_acl_from_xattr(const void *value, size_t size, struct posix_acl *ret)
 		tag = le16toh(e.tag);
 		if (!is_tag(tag))
 			return -EINVAL;
-		ret->entries[n] = (struct nfs_ace){
-			.tag = tag, .perm = le16toh(e.perm), .id = has_id(tag) ? le32toh(e.id) : NO_ID};
+		ret->entries[n] = (struct nfs_ace){.tag = tag,
+			.perm = le16toh(e.perm),
+			.id = has_id(tag) ? le32toh(e.id) : NO_ID};
 	}
 	ret->count = (uint32_t)count;
 	return count == 0 || is_acl(ret) ? 0 : -EINVAL;
@@ -111,8 +111,8 @@ static void drop_mask(struct posix_acl *acl)
 {
 	struct nfs_ace *e = acl->entries;
 
-	if (acl->count != POSIX_ACL_MODE_ENTRIES + 1 || e[1].tag != POSIX_ACL_GROUP_OBJ ||
-		e[2].tag != POSIX_ACL_MASK || e[1].perm != e[2].perm)
+	if (acl->count != POSIX_ACL_MODE_ENTRIES + 1 || e[1].tag != POSIX_ACL_GROUP_OBJ || e[2].tag != POSIX_ACL_MASK ||
+		e[1].perm != e[2].perm)
 		return;
 	e[2] = e[3];
 	acl->count--;
@@ -147,14 +147,13 @@ static struct nfs_ace to_nfs(const struct nfs_ace *e, uint32_t uid, uint32_t gid
 {
 	uint32_t id = e->tag == POSIX_ACL_USER_OBJ    ? uid
 		      : e->tag == POSIX_ACL_GROUP_OBJ ? gid
-		      : has_id(e->tag)		      ? e->id
+		      : has_id(e->tag)                ? e->id
 						      : 0;
 
 	return (struct nfs_ace){.tag = e->tag | flag, .id = id, .perm = e->perm};
 }
 
-uint32_t posix_acl_to_nfs(
-	const struct posix_acl *acl, uint32_t uid, uint32_t gid, uint32_t flag, struct nfs_ace *ret)
+uint32_t posix_acl_to_nfs(const struct posix_acl *acl, uint32_t uid, uint32_t gid, uint32_t flag, struct nfs_ace *ret)
 {
 	uint32_t to = 0;
 
@@ -193,6 +192,6 @@ void posix_acl_from_mode(uint32_t mode, struct posix_acl *ret)
 
 	ret->count = POSIX_ACL_MODE_ENTRIES;
 	for (uint32_t n = 0; n < POSIX_ACL_MODE_ENTRIES; n++)
-		ret->entries[n] = (struct nfs_ace){
-			.tag = tags[n], .id = NO_ID, .perm = mode >> (6 - 3 * n) & PERMISSIONS};
+		ret->entries[n] =
+			(struct nfs_ace){.tag = tags[n], .id = NO_ID, .perm = mode >> (6 - 3 * n) & PERMISSIONS};
 }

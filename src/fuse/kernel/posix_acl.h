@@ -49,8 +49,7 @@ int posix_acl_from_nfs(const struct nfs_ace *entries, uint32_t count, struct pos
  * Into entries for a server, of a file with this owner and group; flag is NFS_ACE_DEFAULT or 0. There
  * must be room for four, and for as many as the ACL has. Returns how many there are.
  */
-uint32_t posix_acl_to_nfs(
-	const struct posix_acl *acl, uint32_t uid, uint32_t gid, uint32_t flag, struct nfs_ace *ret);
+uint32_t posix_acl_to_nfs(const struct posix_acl *acl, uint32_t uid, uint32_t gid, uint32_t flag, struct nfs_ace *ret);
 
 /* The mode that the entries of everybody make: what a default ACL allows. 0 without entries. */
 uint32_t posix_acl_mode(const struct posix_acl *acl);

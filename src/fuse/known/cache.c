@@ -6,7 +6,7 @@
 
 #include "base/util.h"
 
-#define PARTS    16   /* of a large cache, so that threads seldom meet */
+#define PARTS    16 /* of a large cache, so that threads seldom meet */
 #define PART_MIN 1024
 
 struct answer {
@@ -66,8 +66,7 @@ struct cache *cache_free(struct cache *c)
 	for (size_t n = 0; c && n < c->nparts; n++) {
 		struct part *t = &c->parts[n];
 
-		LIST_FOREACH(pos, &t->used)
-		{
+		LIST_FOREACH (pos, &t->used) {
 			free(CONTAINER_OF(pos, struct answer, used));
 		}
 		(void)pthread_mutex_destroy(&t->lock);

@@ -32,8 +32,7 @@ static size_t name_key(struct key *k, const struct inode *dir, uint64_t epoch, c
 	return make_key(k, dir, epoch, name, strnlen(name, sizeof(k->bytes)));
 }
 
-static size_t rights_key(
-	struct key *k, const struct inode *dir, uint64_t epoch, const struct nfs_cred *cred)
+static size_t rights_key(struct key *k, const struct inode *dir, uint64_t epoch, const struct nfs_cred *cred)
 {
 	size_t size = offsetof(struct nfs_cred, groups) + cred->ngroups * sizeof(cred->groups[0]);
 
@@ -56,8 +55,7 @@ static bool is_outdated(const struct inode *i, uint64_t asked)
 }
 
 /* With the lock. */
-static unsigned take_attributes(
-	const struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
+static unsigned take_attributes(const struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
 {
 	const struct attr_limits limits = limits_of(fs->options, i);
 
@@ -192,12 +190,11 @@ static bool continues(const struct inode *i, const struct nfs_wcc *wcc, uint64_t
 	/* What came in between may be newer than this: answers come in any order. */
 	if (!wcc || !wcc->has_before || !wcc->has_after || i->known.doubted > asked)
 		return false;
-	return attr_memory_is_version(&i->attrs, &(struct nfs_attr){.size = wcc->size_before,
-		.mtime = wcc->mtime_before, .ctime = wcc->ctime_before});
+	return attr_memory_is_version(&i->attrs,
+		&(struct nfs_attr){.size = wcc->size_before, .mtime = wcc->mtime_before, .ctime = wcc->ctime_before});
 }
 
-bool known_change_end(
-	struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked)
+bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked)
 {
 	LOCKED(&i->lock);
 	bool alone = i->known.changing == 1 && i->known.changed <= asked;
@@ -243,8 +240,8 @@ static void put_name(struct fs *fs, const struct inode *dir, const char *name, c
 	cache_put(fs->names, &k, size, fh ? fh : &nobody, sizeof(*fh));
 }
 
-bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name,
-	const struct nfs_fh *fh, uint64_t asked)
+bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name, const struct nfs_fh *fh,
+	uint64_t asked)
 {
 	LOCKED(&dir->lock);
 	if (epoch != dir->known.epoch || is_outdated(dir, asked))
@@ -253,8 +250,7 @@ bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const c
 	return true;
 }
 
-void known_name(
-	struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked)
+void known_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked)
 {
 	LOCKED(&dir->lock);
 	if (is_outdated(dir, asked))
@@ -263,8 +259,7 @@ void known_name(
 		put_name(fs, dir, name, fh);
 }
 
-static bool find_name(
-	struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name, struct nfs_fh *ret)
+static bool find_name(struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name, struct nfs_fh *ret)
 {
 	struct key k;
 	size_t size = name_key(&k, dir, epoch, name);
@@ -288,8 +283,7 @@ void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *
 		named_told(&i->named, bit);
 }
 
-enum named_verdict known_judge_name(
-	struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir)
+enum named_verdict known_judge_name(struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir)
 {
 	LOCKED(&i->lock);
 	*ret_dir = i->named.dir;
@@ -331,8 +325,7 @@ void known_name_forget(struct fs *fs, struct inode *dir, const char *name)
 	drop_name(fs, dir, known_epoch(dir), name);
 }
 
-void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed,
-	uint64_t asked)
+void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed, uint64_t asked)
 {
 	struct key k;
 	uint32_t before = 0;
@@ -379,7 +372,8 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 }
 
 /* With the lock. */
-static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred *cred, bool any_groups, struct told *ret)
+static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred *cred, bool any_groups,
+	struct told *ret)
 {
 	struct key k;
 	size_t size = opener_key(&k, i, cred, any_groups);
@@ -388,8 +382,7 @@ static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred
 	       ret->until_ms > now_ms();
 }
 
-bool known_may_open(
-	struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret)
+bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret)
 {
 	struct told told;
 
@@ -456,8 +449,8 @@ static bool current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret)
 	return is_believed(fs, dir);
 }
 
-static bool has_rights(struct fs *fs, const struct inode *dir, uint64_t epoch,
-	const struct nfs_cred *cred, uint32_t bits)
+static bool has_rights(struct fs *fs, const struct inode *dir, uint64_t epoch, const struct nfs_cred *cred,
+	uint32_t bits)
 {
 	struct key k;
 	size_t size = rights_key(&k, dir, epoch, cred);
@@ -496,8 +489,8 @@ static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 	return true;
 }
 
-int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred,
-	struct inode **ret, struct nfs_attr *ret_attr, double *ret_seconds)
+int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred, struct inode **ret,
+	struct nfs_attr *ret_attr, double *ret_seconds)
 {
 	struct nfs_fh fh;
 	struct inode *i;
@@ -505,8 +498,7 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	bool known;
 
 	if (fs->options->lookupcache == LOOKUP_CACHE_NONE || !walk(fs, dir, &epoch) ||
-		!has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP) ||
-		!find_name(fs, dir, epoch, name, &fh))
+		!has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP) || !find_name(fs, dir, epoch, name, &fh))
 		return -EAGAIN;
 	if (fh.len == 0)
 		return fs->options->lookupcache == LOOKUP_CACHE_ALL ? -ENOENT : -EAGAIN;

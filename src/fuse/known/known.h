@@ -41,17 +41,17 @@ struct fs;
 struct inode;
 
 struct known {
-	unsigned changing; /* changes of ours that are not answered */
-	unsigned writers;  /* opens for writing: size and times are anybody's guess */
-	uint64_t changed;  /* attr_clock() when the last change was answered */
-	uint64_t doubted;  /* attr_clock() when what was known was so no more */
-	uint64_t asked;    /* attr_clock() when the attributes that are kept were asked for */
-	uint64_t epoch;    /* of a directory */
-	uint64_t expired;  /* attr_clock(): what was asked for earlier may be told, and not believed */
-	uint64_t openers;  /* of a file: goes on when who may open it may have changed */
-	bool no_acl;       /* in this epoch */
-	bool asks_acl;     /* somebody should ask: known_asks_acl() */
-	unsigned walks;    /* in this epoch, or since an answer was dropped: names looked for */
+	unsigned changing;    /* changes of ours that are not answered */
+	unsigned writers;     /* opens for writing: size and times are anybody's guess */
+	uint64_t changed;     /* attr_clock() when the last change was answered */
+	uint64_t doubted;     /* attr_clock() when what was known was so no more */
+	uint64_t asked;       /* attr_clock() when the attributes that are kept were asked for */
+	uint64_t epoch;       /* of a directory */
+	uint64_t expired;     /* attr_clock(): what was asked for earlier may be told, and not believed */
+	uint64_t openers;     /* of a file: goes on when who may open it may have changed */
+	bool no_acl;          /* in this epoch */
+	bool asks_acl;        /* somebody should ask: known_asks_acl() */
+	unsigned walks;       /* in this epoch, or since an answer was dropped: names looked for */
 	uint64_t believed_ms; /* until then the kernel walks through it, or may */
 	uint64_t named_ms;    /* until then it believes a name of it, or may */
 	uint64_t tellings;    /* how often it was told attributes to believe */
@@ -93,8 +93,7 @@ void known_writer(struct inode *i, int step);
  * taken to be asked for.
  */
 void known_change_begin(struct inode *i);
-bool known_change_end(
-	struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked);
+bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked);
 
 /* A file lost or got one of several names: the others' attributes are not what they were. */
 void known_links_changed(struct fs *fs);
@@ -103,16 +102,15 @@ void known_links_changed(struct fs *fs);
  * The name is this file's; NULL: nobody's. Asked for at that time, of a directory whose attributes came
  * with it. When a change of ours has come between, it is not known whose the name is.
  */
-void known_name(
-	struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked);
+void known_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked);
 void known_name_forget(struct fs *fs, struct inode *dir, const char *name);
 
 /*
  * The same for names that were listed: the listing came in an epoch of the directory, known_epoch()
  * right behind its attributes. False, and nothing is remembered, when it is not so any more.
  */
-bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name,
-	const struct nfs_fh *fh, uint64_t asked);
+bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name, const struct nfs_fh *fh,
+	uint64_t asked);
 uint64_t known_epoch(struct inode *dir);
 
 /*
@@ -122,8 +120,7 @@ uint64_t known_epoch(struct inode *dir);
 void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *name, const struct timespec *ctime);
 
 /* What an open may think of the names that led to the file. *ret_dir: what NAMED_ASK_DIRECTORY is to be asked about. */
-enum named_verdict known_judge_name(
-	struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir);
+enum named_verdict known_judge_name(struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir);
 
 /* The directory is like this now: true if that proves the names of the file, which had this ctime before. */
 bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir, const struct nfs_attr *now,
@@ -133,8 +130,7 @@ bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir
 void known_name_lost(struct fs *fs, const struct nfs_fh *dir);
 
 /* Of the ACCESS bits that were asked for the credential has these. */
-void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed,
-	uint64_t asked);
+void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed, uint64_t asked);
 
 /* Whether the credential is known to have all these rights. */
 bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t bits);
@@ -151,8 +147,7 @@ struct opener {
 void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked);
 
 /* Whether it is known still; *ret is what it was told. Without the groups only where they do not matter. */
-bool known_may_open(
-	struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret);
+bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret);
 
 /*
  * What is known of its size and times may be old, though its name and who it belongs to are not. Whether the
@@ -163,16 +158,16 @@ bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings);
 void known_attributes_taken_back(struct inode *i, uint64_t tellings);
 
 /*
- * True if the kernel may show attributes other than attr, the file's present ones, without asking the daemon. The kernel
- * keeps the first of two answers that cross (fs/fuse/inode.c fuse_change_attributes_i). So when the daemon has told
- * attributes that differ from those which the kernel believes, the daemon does not know which the kernel kept, until
- * it takes them back. *ret_tellings is for known_attributes_taken_back().
+ * True if the kernel may show attributes other than attr, the file's present ones, without asking the daemon. The
+ * kernel keeps the first of two answers that cross (fs/fuse/inode.c fuse_change_attributes_i). So when the daemon has
+ * told attributes that differ from those which the kernel believes, the daemon does not know which the kernel kept,
+ * until it takes them back. *ret_tellings is for known_attributes_taken_back().
  */
 bool known_kernel_may_differ(struct inode *i, const struct nfs_attr *attr, uint64_t *ret_tellings);
 
 /*
- * A write(2) to the file is about to be answered: from then on the kernel believes no size and no times that it asked for
- * earlier (fs/fuse/file.c fuse_write_update_attr).
+ * A write(2) to the file is about to be answered: from then on the kernel believes no size and no times that it asked
+ * for earlier (fs/fuse/file.c fuse_write_update_attr).
  */
 void known_attributes_written(struct inode *i);
 
@@ -187,8 +182,8 @@ void known_openers_change(struct inode *i);
  * for how many seconds they may be believed; -ENOENT when there is none; -EAGAIN when the server must
  * be asked.
  */
-int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred,
-	struct inode **ret, struct nfs_attr *ret_attr, double *ret_seconds);
+int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred, struct inode **ret,
+	struct nfs_attr *ret_attr, double *ret_seconds);
 
 /*
  * Whether it is time to ask whether a directory has an ACL, which is so once in an epoch, which is given back: many

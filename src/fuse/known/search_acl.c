@@ -17,8 +17,7 @@ static void answered(struct nfs_call *call)
 	struct question *q = CONTAINER_OF(call, struct question, call);
 	struct posix_acl acl;
 
-	if (call->error == 0 &&
-		posix_acl_from_nfs(call->res.acl.access, call->res.acl.access_count, &acl) == 0)
+	if (call->error == 0 && posix_acl_from_nfs(call->res.acl.access, call->res.acl.access_count, &acl) == 0)
 		known_acl(q->fs, q->dir, acl.count > POSIX_ACL_MODE_ENTRIES, q->epoch, q->asked);
 	(void)inode_unref(q->fs->inodes, q->dir);
 	free(q);

@@ -19,9 +19,9 @@ struct backing_ids {
 	struct probe *probe;
 
 	pthread_mutex_t lock;
-	struct list listed; /* struct inode.idle, the longest there first */
-	bool expires; /* backing_ids_expire() will be called before the first one is due */
-	struct list granted; /* struct inode.granted_node */
+	struct list listed;    /* struct inode.idle, the longest there first */
+	bool expires;          /* backing_ids_expire() will be called before the first one is due */
+	struct list granted;   /* struct inode.granted_node */
 	struct list left_over; /* struct closing.node */
 	size_t nleft_over;
 	atomic_size_t held, idle, descriptors;
@@ -50,8 +50,7 @@ struct backing_ids *backing_ids_free(struct backing_ids *b)
 {
 	if (!b)
 		return NULL;
-	LIST_FOREACH(pos, &b->left_over)
-	{
+	LIST_FOREACH (pos, &b->left_over) {
 		free(CONTAINER_OF(pos, struct closing, node));
 	}
 	(void)pthread_mutex_destroy(&b->lock);
@@ -91,8 +90,7 @@ bool backing_ids_may_have_descriptor(const struct backing_ids *b)
 static struct inode *take_of_others(struct backing_ids *b, uint64_t generation)
 {
 	LOCKED(&b->lock);
-	LIST_FOREACH(pos, &b->granted)
-	{
+	LIST_FOREACH (pos, &b->granted) {
 		struct inode *i = CONTAINER_OF(pos, struct inode, granted_node);
 
 		if (!granted_file_serves(i->granted, generation) && inode_ref_unless_freed(i))
@@ -285,8 +283,7 @@ void backing_ids_new_session(struct backing_ids *b)
 		list_splice(&left_over, &b->left_over);
 		b->nleft_over = 0;
 	}
-	LIST_FOREACH(pos, &left_over)
-	{
+	LIST_FOREACH (pos, &left_over) {
 		list_remove(pos);
 		send_close(b, CONTAINER_OF(pos, struct closing, node));
 	}
@@ -304,8 +301,7 @@ void backing_ids_inode_freed(struct backing_ids *b, struct inode *i)
 		backing_ids_close(b, open_mode_take_id(&i->mode));
 }
 
-void backing_ids_counts(
-	struct backing_ids *b, size_t *ret_held, size_t *ret_idle, size_t *ret_left_over)
+void backing_ids_counts(struct backing_ids *b, size_t *ret_held, size_t *ret_idle, size_t *ret_left_over)
 {
 	LOCKED(&b->lock);
 	*ret_held = b->held;

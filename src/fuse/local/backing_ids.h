@@ -73,5 +73,4 @@ void backing_ids_new_session(struct backing_ids *b);
 void backing_ids_inode_freed(struct backing_ids *b, struct inode *i);
 
 /* All ids that are registered; among them the idle ones, and those that wait for a session. */
-void backing_ids_counts(
-	struct backing_ids *b, size_t *ret_held, size_t *ret_idle, size_t *ret_left_over);
+void backing_ids_counts(struct backing_ids *b, size_t *ret_held, size_t *ret_idle, size_t *ret_left_over);

@@ -6,9 +6,9 @@
 /* One for all who wait, and then the next. */
 struct backing_sync {
 	struct fs *fs;
-	struct inode *inode; /* a reference */
-	struct list waiting; /* struct backing_sync_wait.node */
-	struct list next;    /* came since it began */
+	struct inode *inode;             /* a reference */
+	struct list waiting;             /* struct backing_sync_wait.node */
+	struct list next;                /* came since it began */
 	struct backing_sync_wait *asker; /* who waits and whose credential the server is shown; NULL: he was killed */
 	struct broker_call broker;
 	struct uring_io here;
@@ -30,8 +30,7 @@ static bool is_end_of_mount(int error)
 
 static void tell(struct list *told, int error)
 {
-	LIST_FOREACH(pos, told)
-	{
+	LIST_FOREACH (pos, told) {
 		list_remove(pos);
 		wait_of(pos)->done(wait_of(pos), error);
 	}
@@ -116,8 +115,7 @@ static void rpc_done(struct nfs_call *call)
 /* With the inode's lock. */
 static void take_given_up(struct backing_sync *b, const struct list *from, struct list *gone)
 {
-	LIST_FOREACH(pos, from)
-	{
+	LIST_FOREACH (pos, from) {
 		if (!patience_ended(&wait_of(pos)->patience))
 			continue;
 		if (b->asker == wait_of(pos))
@@ -146,8 +144,7 @@ static bool rpc_given_up(struct nfs_call *call)
 /* With the inode's lock: a writer, as the server may refuse COMMIT to a reader. */
 static struct backing_sync_wait *choose_asker(const struct backing_sync *b)
 {
-	LIST_FOREACH(pos, &b->waiting)
-	{
+	LIST_FOREACH (pos, &b->waiting) {
 		if (wait_of(pos)->writer)
 			return wait_of(pos);
 	}
@@ -156,8 +153,7 @@ static struct backing_sync_wait *choose_asker(const struct backing_sync *b)
 
 static void sync_by_rpc(struct backing_sync *b)
 {
-	b->call = (struct nfs_call){
-		.fh = b->inode->fh, .proc = NFS_COMMIT, .done = rpc_done, .given_up = rpc_given_up};
+	b->call = (struct nfs_call){.fh = b->inode->fh, .proc = NFS_COMMIT, .done = rpc_done, .given_up = rpc_given_up};
 	{
 		LOCKED(&b->inode->lock);
 		granted_file_take_error(b->inode->granted, b->inode);

@@ -30,13 +30,16 @@ static struct granted_file *new_file(struct fs *fs, int fd, int32_t number, uint
 		return NULL;
 	}
 	backing_ids_descriptors(fs->ids, 1);
-	*g = (struct granted_file){
-		.refs = 1, .fs = fs, .file.fd = fd, .number = number, .generation = generation, .align = 1};
+	*g = (struct granted_file){.refs = 1,
+		.fs = fs,
+		.file.fd = fd,
+		.number = number,
+		.generation = generation,
+		.align = 1};
 	return g;
 }
 
-struct granted_file *granted_file_new(
-	struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation)
+struct granted_file *granted_file_new(struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation)
 {
 	struct granted_file *g = new_file(fs, writable ? open_for_reading(fd) : fd, number, generation);
 
@@ -47,7 +50,8 @@ struct granted_file *granted_file_new(
 	return g;
 }
 
-/* What reads past the page cache must be aligned to; 0: there are none, or they would read much more than was asked for. */
+/* What reads past the page cache must be aligned to; 0: there are none, or they would read much more than was asked
+ * for. */
 static unsigned direct_alignment(int fd)
 {
 	struct statx s;

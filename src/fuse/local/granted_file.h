@@ -18,20 +18,20 @@
 struct granted_file {
 	atomic_uint refs;
 	struct fs *fs;
-	struct uring_file file; /* for reading; a writer's for both */
+	struct uring_file file;      /* for reading; a writer's for both */
 	struct granted_file *writer; /* a reference, or NULL */
-	int32_t number;      /* the sidecar's, negative; a writer's 0 */
-	bool instead;        /* the kernel would not have an id */
-	bool root;           /* it was granted to the server's root */
-	unsigned writers;    /* open files that write here; the inode's lock */
-	uint64_t generation; /* of the session that it is of; it serves no read of another */
-	atomic_bool no_cache; /* struct uring_io */
-	atomic_uint align;   /* bytes: of offset, length and buffer of every read, as the descriptor has O_DIRECT; 1: not */
+	int32_t number;              /* the sidecar's, negative; a writer's 0 */
+	bool instead;                /* the kernel would not have an id */
+	bool root;                   /* it was granted to the server's root */
+	unsigned writers;            /* open files that write here; the inode's lock */
+	uint64_t generation;         /* of the session that it is of; it serves no read of another */
+	atomic_bool no_cache;        /* struct uring_io */
+	atomic_uint
+		align; /* bytes: of offset, length and buffer of every read, as the descriptor has O_DIRECT; 1: not */
 };
 
-/* Takes fd over, also on failure; O_RDWR when it is for writing. One reference, or NULL when there is no memory or so. */
-struct granted_file *granted_file_new(
-	struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation);
+/* Takes fd over, also on failure; O_RDWR when it is for writing. One reference, or NULL when it cannot be made. */
+struct granted_file *granted_file_new(struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation);
 
 /* Whether there is one and it is of that session, which is not 0. */
 static inline bool granted_file_serves(const struct granted_file *g, uint64_t generation)
@@ -63,8 +63,9 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
 
 /*
- * What to write by, with a reference. NULL when the mount is not in that session any more, there is none, or the file has
- * set-id bits: which of them a write clears depends on who writes, and on his groups, so that is the server's to do.
+ * What to write by, with a reference. NULL when the mount is not in that session any more, there is none, or the file
+ * has set-id bits: which of them a write clears depends on who writes, and on his groups, so that is the server's to
+ * do.
  */
 struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation);
 
@@ -78,8 +79,8 @@ struct granted_file *granted_file_take_writer(struct granted_file *g);
 void granted_file_changed(struct inode *i);
 
 /*
- * What this descriptor has not told yet of data that could not be written to the disk goes to the inode's write log: before
- * another descriptor, or the server's, is asked in its place. Does not wait. With the inode's lock. Takes NULL.
+ * What this descriptor has not told yet of data that could not be written to the disk goes to the inode's write log:
+ * before another descriptor, or the server's, is asked in its place. Does not wait. With the inode's lock. Takes NULL.
  */
 void granted_file_take_error(const struct granted_file *g, struct inode *i);
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 
 #define REFRESH_PATIENCE_MS 5000
-#define UNWAITED_MAX 16 /* of one mount: each is an fsync for the server, which has other things to do */
+#define UNWAITED_MAX        16 /* of one mount: each is an fsync for the server, which has other things to do */
 
 void server_refresh_changed(struct inode *i)
 {
@@ -20,8 +20,7 @@ bool server_refresh_needed(const struct fs *fs, struct inode *i)
 	if (!fs_server_remembers(fs))
 		return false;
 	LOCKED(&i->lock);
-	return i->changed_past != i->looked_past ||
-	       (open_mode_registered(&i->mode) > 0 && i->known.writers > 0);
+	return i->changed_past != i->looked_past || (open_mode_registered(&i->mode) > 0 && i->known.writers > 0);
 }
 
 bool server_refresh_owed(const struct fs *fs, struct inode *i)

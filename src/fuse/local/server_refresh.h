@@ -27,7 +27,7 @@ struct inode;
 struct server_refresh {
 	struct nfs_call call;
 	struct fs *fs;
-	struct inode *inode; /* a reference, until it is answered */
+	struct inode *inode;   /* a reference, until it is answered */
 	uint32_t changed_past; /* the inode's, which the server sees */
 	struct patience patience;
 	void (*done)(struct server_refresh *r);

@@ -11,8 +11,7 @@ void held_locks_init(struct held_locks *h, atomic_size_t *count)
 void held_locks_done(struct held_locks *h)
 {
 	for (size_t kind = 0; kind < ARRAY_SIZE(h->of); kind++)
-		LIST_FOREACH(pos, &h->of[kind])
-		{
+		LIST_FOREACH (pos, &h->of[kind]) {
 			held_locks_drop(h, held_of(pos));
 		}
 }
@@ -37,8 +36,7 @@ struct held *held_locks_conflict(struct held_locks *h, const struct lock *wanted
 {
 	if (wanted->mode == LOCK_MODE_NONE)
 		return NULL;
-	LIST_FOREACH(pos, &h->of[wanted->kind])
-	{
+	LIST_FOREACH (pos, &h->of[wanted->kind]) {
 		if (lock_conflicts(&held_of(pos)->lock, wanted))
 			return held_of(pos);
 	}
@@ -49,8 +47,7 @@ struct held *held_locks_own(struct held_locks *h, const struct lock *range)
 {
 	struct held *first = NULL;
 
-	LIST_FOREACH(pos, &h->of[range->kind])
-	{
+	LIST_FOREACH (pos, &h->of[range->kind]) {
 		const struct lock *own = &held_of(pos)->lock;
 
 		if (own->owner == range->owner && overlap(own, range) && (!first || own->start < first->lock.start))
@@ -75,7 +72,7 @@ static bool adjoin(const struct lock *a, const struct lock *b)
 /* Takes the range out of one that the owner holds; rest is what may be left behind it. */
 static void cut(struct held_locks *h, struct held *held, const struct lock *range, struct held **rest)
 {
-	bool before = held->lock.start < range->start, behind = held->lock.end > range->end;
+	bool before = held->lock.start<range->start, behind = held->lock.end> range->end;
 
 	if (before && behind) {
 		(*rest)->lock = held->lock;
@@ -93,8 +90,7 @@ static void cut(struct held_locks *h, struct held *held, const struct lock *rang
 /* Whether it leaves two pieces of a range of its owner's. */
 static bool splits(struct held_locks *h, const struct lock *range)
 {
-	LIST_FOREACH(pos, &h->of[LOCK_KIND_RANGE])
-	{
+	LIST_FOREACH (pos, &h->of[LOCK_KIND_RANGE]) {
 		const struct lock *own = &held_of(pos)->lock;
 
 		if (own->owner == range->owner && own->mode != range->mode && own->start < range->start &&
@@ -125,8 +121,7 @@ int held_locks_apply(struct held_locks *h, const struct lock *wanted, size_t roo
 	}
 	if (takes)
 		new->lock = *wanted;
-	LIST_FOREACH(pos, &h->of[wanted->kind])
-	{
+	LIST_FOREACH (pos, &h->of[wanted->kind]) {
 		struct held *own = held_of(pos);
 
 		if (own->lock.owner != wanted->owner) {
@@ -157,8 +152,7 @@ int held_locks_apply(struct held_locks *h, const struct lock *wanted, size_t roo
 
 bool held_locks_change_flock(struct held_locks *h, const struct lock *wanted)
 {
-	LIST_FOREACH(pos, &h->of[LOCK_KIND_FLOCK])
-	{
+	LIST_FOREACH (pos, &h->of[LOCK_KIND_FLOCK]) {
 		struct held *own = held_of(pos);
 
 		if (own->lock.owner != wanted->owner)

@@ -27,10 +27,10 @@ struct lock {
 	enum lock_kind kind;
 	enum lock_mode mode;
 	uint64_t owner;
-	uint64_t via; /* the open file that it was taken through */
-	bool quiet; /* who closes that does not tell: it may be closed already */
+	uint64_t via;       /* the open file that it was taken through */
+	bool quiet;         /* who closes that does not tell: it may be closed already */
 	int64_t start, end; /* both included, LOCK_END is the last; all of it for a flock */
-	int pid; /* for F_GETLK */
+	int pid;            /* for F_GETLK */
 };
 
 struct held {

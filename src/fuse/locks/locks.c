@@ -15,13 +15,13 @@ struct lock_file {
 	struct list node; /* of its bucket */
 	struct nfs_fh fh;
 	struct held_locks held;
-	struct list waits;   /* struct lock_wait.of_file, oldest first */
+	struct list waits; /* struct lock_wait.of_file, oldest first */
 };
 
 struct locks {
 	pthread_mutex_t lock;
 	struct list buckets[BUCKETS];
-	struct list waits; /* struct lock_wait.all */
+	struct list waits;  /* struct lock_wait.all */
 	atomic_size_t held; /* read without the lock: most files are closed while there are none */
 	size_t waiting;
 	uint64_t seed; /* handles come from the server: it must not choose the buckets */
@@ -72,8 +72,7 @@ struct locks *locks_free(struct locks *l)
 		(void)pthread_join(l->clock, NULL);
 	}
 	for (size_t n = 0; n < BUCKETS; n++)
-		LIST_FOREACH(pos, &l->buckets[n])
-		{
+		LIST_FOREACH (pos, &l->buckets[n]) {
 			free_file(CONTAINER_OF(pos, struct lock_file, node));
 		}
 	(void)pthread_cond_destroy(&l->deadlines);
@@ -93,8 +92,7 @@ static struct list *bucket(struct locks *l, const struct nfs_fh *fh)
 
 static struct lock_file *find_file(struct locks *l, const struct nfs_fh *fh)
 {
-	LIST_FOREACH(pos, bucket(l, fh))
-	{
+	LIST_FOREACH (pos, bucket(l, fh)) {
 		struct lock_file *f = CONTAINER_OF(pos, struct lock_file, node);
 
 		if (nfs_fh_equal(&f->fh, fh))
@@ -153,8 +151,7 @@ static void wake(struct locks *l, struct lock_file *f, struct list *ended)
 {
 	for (bool again = true; again;) {
 		again = false;
-		LIST_FOREACH(pos, &f->waits)
-		{
+		LIST_FOREACH (pos, &f->waits) {
 			struct lock_wait *w = wait_of_file(pos);
 
 			if (held_locks_conflict(&f->held, &w->lock))
@@ -169,8 +166,7 @@ static void wake(struct locks *l, struct lock_file *f, struct list *ended)
 /* Without the lock. */
 static void tell(struct list *ended)
 {
-	LIST_FOREACH(pos, ended)
-	{
+	LIST_FOREACH (pos, ended) {
 		struct lock_wait *w = wait_of_all(pos);
 
 		list_remove(pos);
@@ -183,17 +179,16 @@ static bool waits_for(struct locks *l, uint64_t owner, uint64_t other, unsigned 
 {
 	if (depth > DEADLOCK_DEPTH)
 		return false;
-	LIST_FOREACH(pos, &l->waits)
-	{
+	LIST_FOREACH (pos, &l->waits) {
 		struct lock_wait *w = wait_of_all(pos);
 
 		if (++l->steps > DEADLOCK_STEPS)
 			return false;
-		if (w->deadline != 0 || w->lock.kind != LOCK_KIND_RANGE || w->lock.owner != owner || w->visited == l->visit)
+		if (w->deadline != 0 || w->lock.kind != LOCK_KIND_RANGE || w->lock.owner != owner ||
+			w->visited == l->visit)
 			continue;
 		w->visited = l->visit;
-		LIST_FOREACH(other_pos, &w->file->held.of[LOCK_KIND_RANGE])
-		{
+		LIST_FOREACH (other_pos, &w->file->held.of[LOCK_KIND_RANGE]) {
 			const struct lock *h = &held_of(other_pos)->lock;
 
 			if (++l->steps > DEADLOCK_STEPS)
@@ -212,8 +207,7 @@ static bool would_deadlock(struct locks *l, struct lock_file *f, const struct lo
 		return false;
 	l->visit++;
 	l->steps = 0;
-	LIST_FOREACH(pos, &f->held.of[LOCK_KIND_RANGE])
-	{
+	LIST_FOREACH (pos, &f->held.of[LOCK_KIND_RANGE]) {
 		const struct lock *h = &held_of(pos)->lock;
 
 		if (lock_conflicts(h, wanted) && waits_for(l, h->owner, wanted->owner, 1))
@@ -227,8 +221,7 @@ static uint64_t end_late(struct locks *l, uint64_t now, struct list *ended)
 {
 	uint64_t next = 0;
 
-	LIST_FOREACH(pos, &l->waits)
-	{
+	LIST_FOREACH (pos, &l->waits) {
 		struct lock_wait *w = wait_of_all(pos);
 		struct lock_file *f = w->file;
 		uint64_t when = w->deadline != 0 ? w->deadline : w->ask_at;
@@ -256,8 +249,7 @@ static void *run_clock(void *arg)
 	(void)pthread_mutex_lock(&l->lock);
 	while (!l->ends) {
 		uint64_t next = end_late(l, now_ms(), &ended);
-		struct timespec until = {
-			.tv_sec = (time_t)(next / 1000), .tv_nsec = (long)(next % 1000) * 1000000};
+		struct timespec until = {.tv_sec = (time_t)(next / 1000), .tv_nsec = (long)(next % 1000) * 1000000};
 
 		if (!list_empty(&ended)) {
 			(void)pthread_mutex_unlock(&l->lock);
@@ -276,8 +268,7 @@ static void *run_clock(void *arg)
 /* Whether all that is in the way is of files that may be gone by now. */
 static bool may_be_gone(struct lock_file *f, const struct lock *wanted)
 {
-	LIST_FOREACH(pos, &f->held.of[wanted->kind])
-	{
+	LIST_FOREACH (pos, &f->held.of[wanted->kind]) {
 		const struct held *held = held_of(pos);
 
 		if (lock_conflicts(&held->lock, wanted) && !held->closing && !held->lock.quiet)
@@ -373,7 +364,8 @@ bool locks_test(struct locks *l, const struct nfs_fh *fh, const struct lock *wan
 
 	/* F_OFD_GETLK of F_UNLCK asks for one's own; fs/locks.c posix_test_locks_conflict. */
 	if (f)
-		h = wanted->mode == LOCK_MODE_NONE ? held_locks_own(&f->held, wanted) : held_locks_conflict(&f->held, wanted);
+		h = wanted->mode == LOCK_MODE_NONE ? held_locks_own(&f->held, wanted)
+						   : held_locks_conflict(&f->held, wanted);
 	if (!h)
 		return false;
 	*ret = h->lock;
@@ -396,8 +388,7 @@ static void drop_chosen(struct locks *l, const struct nfs_fh *fh,
 		if (!f)
 			return;
 		for (size_t kind = 0; kind < ARRAY_SIZE(f->held.of); kind++)
-			LIST_FOREACH(pos, &f->held.of[kind])
-			{
+			LIST_FOREACH (pos, &f->held.of[kind]) {
 				if (chosen(held_of(pos), owner, via))
 					held_locks_drop(&f->held, held_of(pos));
 			}
@@ -436,8 +427,7 @@ void locks_end_waits(struct locks *l, int error)
 	list_init(&ended);
 	{
 		LOCKED(&l->lock);
-		LIST_FOREACH(pos, &l->waits)
-		{
+		LIST_FOREACH (pos, &l->waits) {
 			struct lock_wait *w = wait_of_all(pos);
 			struct lock_file *f = w->file;
 

@@ -5,8 +5,8 @@
  * other client sees them.
  *
  * The rules are the kernel's own (held_locks.h): whoever waits is not in a queue, but gets the lock when
- * nothing that is held conflicts; EDEADLK for fcntl's. Owners are the kernel's numbers for a process's descriptor table (fcntl) or for
- * an open file (flock, and fcntl's F_OFD_ ones, which cannot be told from the others here).
+ * nothing that is held conflicts; EDEADLK for fcntl's. Owners are the kernel's numbers for a process's descriptor table
+ * (fcntl) or for an open file (flock, and fcntl's F_OFD_ ones, which cannot be told from the others here).
  *
  * What an open file holds goes when the kernel says that it is gone, which may arrive after a request that
  * a program made later. So where a file in the way was closed by somebody, who perhaps was the last, even
@@ -19,9 +19,9 @@
 #include "fuse/locks/held_locks.h"
 #include "io/transport.h"
 
-#define LOCKS_MAX 65536 /* held and waited for: ENOLCK beyond */
+#define LOCKS_MAX     65536 /* held and waited for: ENOLCK beyond */
 #define LOCK_GRACE_MS 50
-#define LOCK_ASK_MS 1000
+#define LOCK_ASK_MS   1000
 
 /* Somebody who wants a lock. The caller keeps it until done() when he has to wait. */
 struct lock_wait {
@@ -52,7 +52,8 @@ struct locks *locks_free(struct locks *l);
 
 /*
  * Takes, changes or gives up a lock. 0: done. 1: it waits, and done() will be called; without sleep only
- * for a moment, and then with -EAGAIN. -EAGAIN: another owner has it. -EDEADLK, -ENOLCK, -ENOMEM; -EINTR when it was cancelled before.
+ * for a moment, and then with -EAGAIN. -EAGAIN: another owner has it. -EDEADLK, -ENOLCK, -ENOMEM; -EINTR when it was
+ * cancelled before.
  */
 int locks_set(struct locks *l, const struct nfs_fh *fh, struct lock_wait *w, bool sleep);
 

@@ -33,7 +33,7 @@ struct set_request {
 	struct request r;
 	enum acl_kind kind;
 	struct behind_wait wait;
-	struct posix_acl acls[2];         /* the new one and the other, by kind */
+	struct posix_acl acls[2]; /* the new one and the other, by kind */
 	struct nfs_ace entries[2][NFS_ACL_MAX + 1];
 };
 
@@ -67,9 +67,8 @@ static int acl_error(int error)
 
 static void ask(struct request *r, bool access, bool dflt, void (*done)(struct nfs_call *call))
 {
-	r->call.args.acl = (struct nfs_acls){
-		.mask = (access ? NFS_ACL_ACCESS | NFS_ACL_ACCESS_COUNT : 0U) |
-			(dflt ? NFS_ACL_DEFAULT | NFS_ACL_DEFAULT_COUNT : 0U)};
+	r->call.args.acl = (struct nfs_acls){.mask = (access ? NFS_ACL_ACCESS | NFS_ACL_ACCESS_COUNT : 0U) |
+						     (dflt ? NFS_ACL_DEFAULT | NFS_ACL_DEFAULT_COUNT : 0U)};
 	request_send(r, NFS_GETACL, done);
 }
 
@@ -209,8 +208,8 @@ static void send_acls(struct set_request *s, const struct nfs_attr *attr)
 	args->access_count = posix_acl_to_nfs(&s->acls[ACL_KIND_ACCESS], uid, gid, 0, s->entries[0]);
 	if (S_ISDIR(s->r.inode->type)) {
 		args->mask |= NFS_ACL_DEFAULT;
-		args->default_count = posix_acl_to_nfs(
-			&s->acls[ACL_KIND_DEFAULT], uid, gid, NFS_ACE_DEFAULT, s->entries[1]);
+		args->default_count =
+			posix_acl_to_nfs(&s->acls[ACL_KIND_DEFAULT], uid, gid, NFS_ACE_DEFAULT, s->entries[1]);
 	}
 	request_send(&s->r, NFS_SETACL, set_done);
 }
@@ -284,8 +283,7 @@ static void set(fuse_req_t req, fuse_ino_t ino, const char *name, const void *va
 }
 
 /* XATTR_CREATE and XATTR_REPLACE mean nothing for ACLs (fs/xattr.c do_setxattr). */
-static void op_setxattr(
-	fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
+static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
 	if (!refused(req))
 		set(req, ino, name, value, size);

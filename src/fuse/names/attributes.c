@@ -224,8 +224,9 @@ static bool is_written_locally(const struct fs *fs, struct inode *i)
 	uint64_t generation = fs_generation(fs);
 
 	LOCKED(&i->lock);
-	return i->known.writers > 0 && ((open_mode_has_id_of(&i->mode, generation) && open_mode_registered(&i->mode) > 0) ||
-					       granted_file_writes(i->granted, generation));
+	return i->known.writers > 0 &&
+	       ((open_mode_has_id_of(&i->mode, generation) && open_mode_registered(&i->mode) > 0) ||
+		       granted_file_writes(i->granted, generation));
 }
 
 /* Whether only the size is to be set, of such a file, and stable it need not be at once. */
@@ -315,8 +316,7 @@ static void ask_server(struct setattr_request *s)
 	request_send(&s->r, NFS_SETATTR, attr_done);
 }
 
-static void op_setattr(
-	fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
 {
 	struct setattr_request *s = calloc(1, sizeof(*s));
 	struct request *r;
@@ -356,8 +356,7 @@ static uint32_t access_bits(uint32_t type, int mask)
 	if (mask & R_OK)
 		bits |= NFS_ACCESS_READ;
 	if (mask & W_OK)
-		bits |= NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND |
-			(S_ISDIR(type) ? NFS_ACCESS_DELETE : 0);
+		bits |= NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND | (S_ISDIR(type) ? NFS_ACCESS_DELETE : 0);
 	if (mask & X_OK)
 		bits |= S_ISDIR(type) ? NFS_ACCESS_LOOKUP : NFS_ACCESS_EXECUTE;
 	return bits;

@@ -12,8 +12,8 @@ struct question {
 	uint64_t version;
 };
 
-static void send_limited(
-	struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call), const struct default_acl *acl)
+static void send_limited(struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call),
+	const struct default_acl *acl)
 {
 	uint32_t allowed = acl->there ? acl->mode : ~(uint32_t)fuse_req_ctx(r->req)->umask;
 

@@ -29,7 +29,7 @@ struct listed {
 struct directory {
 	struct opened opened; /* in the inode's list */
 	struct inode *inode;  /* the kernel keeps it while this is open */
-	atomic_uint refs; /* the open one's, and one a request: its reply lets the kernel close */
+	atomic_uint refs;     /* the open one's, and one a request: its reply lets the kernel close */
 	struct nfs_cred cred;
 	pthread_mutex_t lock;
 	struct nfs_verf verf;
@@ -41,9 +41,9 @@ struct directory {
 	/* For a server whose cookies go round in a circle: see goes_round(). */
 	uint64_t last, mark;
 	unsigned batches, mark_after;
-	bool eof;       /* the batch is the directory's last */
-	bool plus;      /* the batch has handles and attributes */
-	bool plain;     /* this listing is without these: the server could not list an entry with them */
+	bool eof;   /* the batch is the directory's last */
+	bool plus;  /* the batch has handles and attributes */
+	bool plain; /* this listing is without these: the server could not list an entry with them */
 };
 
 struct readdir_request {
@@ -206,8 +206,8 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 		return;
 	}
 	request_init_open(&s->r, req, ino, &directory_of(fi)->cred);
-	body = (struct broker_sync_dir){
-		.fh = request_broker_fh(&s->r.inode->fh), .cred = request_broker_cred(&s->r.call.cred)};
+	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
+		.cred = request_broker_cred(&s->r.call.cred)};
 	s->broker.done = directory_synced;
 	probe_send(fs->probe, &s->broker, BROKER_SYNC_DIR, &body, sizeof(body));
 }
@@ -222,7 +222,7 @@ static bool is_outdated(const struct readdir_request *q, const struct nfs_fh *fh
 {
 	struct inode *i = inode_table_find(q->r.fs->inodes, fh);
 	bool outdated = i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->came_ms) ||
-				   server_refresh_needed(q->r.fs, i));
+				     server_refresh_needed(q->r.fs, i));
 
 	(void)inode_unref(q->r.fs->inodes, i);
 	return outdated;
@@ -242,7 +242,8 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 		return fuse_add_direntry(r->req, buf, space, e->name, &st, (off_t)e->cookie);
 	}
 	entry.attr.st_ino = e->fileid;
-	/* Without a node id the kernel takes the entry as a plain one. Which one a special file has, each caller asks. */
+	/* Without a node id the kernel takes the entry as a plain one. Which one a special file has, each caller asks.
+	 */
 	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_special_file(e->attr.mode) &&
 		!is_outdated(q, &e->fh) &&
 		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
@@ -278,8 +279,8 @@ static bool reply_from_batch(struct readdir_request *q)
 {
 	struct directory *d = q->dir;
 	size_t n = q->plus && !d->plus && !d->plain ? d->count : batch_position(d, q->offset);
-	bool at_end = d->eof && (d->count == 0 ? d->first == q->offset
-						: d->batch[d->count - 1]->entry.cookie == q->offset);
+	bool at_end =
+		d->eof && (d->count == 0 ? d->first == q->offset : d->batch[d->count - 1]->entry.cookie == q->offset);
 	size_t used = 0;
 	char *buf;
 
@@ -363,8 +364,8 @@ static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 }
 
 /*
- * True for an error of READDIRPLUS that may be that of one entry, or of the procedure: READDIR, which needs no more than
- * the directory, may do. NFS-Ganesha fails so once it has forgotten where a device or socket is (GETATTR after a
+ * True for an error of READDIRPLUS that may be that of one entry, or of the procedure: READDIR, which needs no more
+ * than the directory, may do. NFS-Ganesha fails so once it has forgotten where a device or socket is (GETATTR after a
  * restart), for as long as it remembers that file. What is the directory's own, READDIR says as well.
  */
 static bool may_list_plainly(int error)
@@ -432,8 +433,8 @@ static void fill_call(struct readdir_request *q)
 		call->args.dir.verf = q->dir->verf;
 }
 
-static void read_directory(
-	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi, bool plus)
+static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi,
+	bool plus)
 {
 	struct readdir_request *q = calloc(1, sizeof(*q));
 	struct directory *d = directory_of(fi);
@@ -465,14 +466,12 @@ static void read_directory(
 		request_send(&q->r, plus && !plain ? NFS_READDIRPLUS : NFS_READDIR, readdir_done);
 }
 
-static void op_readdir(
-	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+static void op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	read_directory(req, ino, size, offset, fi, false);
 }
 
-static void op_readdirplus(
-	fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
+static void op_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	read_directory(req, ino, size, offset, fi, true);
 }

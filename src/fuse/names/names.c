@@ -82,8 +82,8 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 	fuse_reply_none(req);
 }
 
-static void make(fuse_req_t req, fuse_ino_t parent, const char *name, const char *target,
-	enum nfs_proc proc, mode_t mode, dev_t rdev)
+static void make(fuse_req_t req, fuse_ino_t parent, const char *name, const char *target, enum nfs_proc proc,
+	mode_t mode, dev_t rdev)
 {
 	struct request *r = request_new(req, parent, name, target);
 
@@ -144,8 +144,8 @@ static void rename_now(struct request *r)
 	request_send(r, NFS_RENAME, rename_done);
 }
 
-static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent,
-	const char *newname, unsigned flags)
+static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t newparent, const char *newname,
+	unsigned flags)
 {
 	struct request *r;
 

@@ -17,13 +17,13 @@ struct silly {
 	void (*go_on)(struct request *r);
 	struct inode *victim;
 	struct inode *directory; /* of both its names; the request's */
-	bool taking;       /* counted in the victim */
-	bool ends_request; /* the rename does the removal's work */
-	bool linked;       /* the victim got a second name, its first is still there */
-	uint32_t owner;    /* the victim's */
+	bool taking;             /* counted in the victim */
+	bool ends_request;       /* the rename does the removal's work */
+	bool linked;             /* the victim got a second name, its first is still there */
+	uint32_t owner;          /* the victim's */
 	char name[sizeof(((struct silly_place *)NULL)->name)];
 	struct nfs_fh dir;
-	const char *victim_name; /* the request's */
+	const char *victim_name;   /* the request's */
 	struct silly_place *place; /* made beforehand, for the victim */
 };
 
@@ -41,7 +41,7 @@ static void names_changed(struct fs *fs, struct inode *file)
 static void silly_end(struct silly *s, int error)
 {
 	struct request *r = s->r;
-	void (*go_on)(struct request *r) = s->go_on;
+	void (*go_on)(struct request * r) = s->go_on;
 	bool ends = s->ends_request;
 
 	if (s->taking) {
@@ -77,8 +77,8 @@ static void silly_renamed(struct nfs_call *call)
 	names_changed(fs, s->victim);
 
 	/* The server has no hard links, or no more for this file; or the LINK was sent twice. */
-	if (s->linked && (call->error == -EOPNOTSUPP || call->error == -EMLINK ||
-				 call->error == -EPERM || call->error == -EEXIST)) {
+	if (s->linked && (call->error == -EOPNOTSUPP || call->error == -EMLINK || call->error == -EPERM ||
+				 call->error == -EEXIST)) {
 		rename_victim(s);
 		return;
 	}
@@ -169,16 +169,14 @@ static void let_opens_go(struct inode *i)
 	{
 		LOCKED(&i->lock);
 		i->removing--;
-		LIST_FOREACH(pos, &i->held)
-		{
+		LIST_FOREACH (pos, &i->held) {
 			if (i->removing > 0)
 				break;
 			list_remove(pos);
 			list_append(&ready, pos);
 		}
 	}
-	LIST_FOREACH(pos, &ready)
-	{
+	LIST_FOREACH (pos, &ready) {
 		struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
 
 		list_remove(pos);
@@ -201,8 +199,7 @@ void silly_opens_given_up(struct inode *i)
 	list_init(&killed);
 	{
 		LOCKED(&i->lock);
-		LIST_FOREACH(pos, &i->held)
-		{
+		LIST_FOREACH (pos, &i->held) {
 			struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
 
 			if (!h->given_up(h))
@@ -211,8 +208,7 @@ void silly_opens_given_up(struct inode *i)
 			list_append(&killed, pos);
 		}
 	}
-	LIST_FOREACH(pos, &killed)
-	{
+	LIST_FOREACH (pos, &killed) {
 		struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
 
 		list_remove(pos);
@@ -324,8 +320,8 @@ static void silly_looked_up(struct nfs_call *call)
 	transport_submit(r->fs->transport, &s->call);
 }
 
-static void look_up_victim(struct request *r, void (*go_on)(struct request *r),
-	struct inode *directory, const char *name, bool ends_request)
+static void look_up_victim(struct request *r, void (*go_on)(struct request *r), struct inode *directory,
+	const char *name, bool ends_request)
 {
 	struct silly *s;
 
@@ -386,17 +382,17 @@ void silly_replace_name(struct request *r, void (*go_on)(struct request *r))
 }
 
 /* What it waits for may be in other directories, or stay open: 11 tries in a quarter of a second. */
-#define RMDIR_TRIES 11
+#define RMDIR_TRIES         11
 #define RMDIR_TRIES_AT_ONCE 3
 
 /* A RMDIR, which may have to wait for removals. */
 struct rmdir_request {
 	struct request r;
 	struct list node;
-	unsigned tries;    /* how often it was sent */
-	uint64_t ended;    /* removals.ended before it was sent */
-	uint64_t last;     /* number of the newest removal that it waits for */
-	unsigned left;     /* how many those are */
+	unsigned tries; /* how often it was sent */
+	uint64_t ended; /* removals.ended before it was sent */
+	uint64_t last;  /* number of the newest removal that it waits for */
+	unsigned left;  /* how many those are */
 };
 
 /* Removals are under way without anybody who waits; but for who removes their directory. */
@@ -435,8 +431,7 @@ static void send_rmdir(struct rmdir_request *q)
 
 static void end_rmdirs(struct list *from, bool killed)
 {
-	LIST_FOREACH(pos, from)
-	{
+	LIST_FOREACH (pos, from) {
 		struct rmdir_request *q = CONTAINER_OF(pos, struct rmdir_request, node);
 
 		list_remove(pos);
@@ -493,8 +488,7 @@ static bool removal_given_up(struct nfs_call *call)
 	list_init(&killed);
 	{
 		LOCKED(&removals.lock);
-		LIST_FOREACH(pos, &removals.waiting)
-		{
+		LIST_FOREACH (pos, &removals.waiting) {
 			if (!request_given_up(&CONTAINER_OF(pos, struct rmdir_request, node)->r))
 				continue;
 			list_remove(pos);
@@ -521,8 +515,7 @@ static void end_removal(struct removal *m)
 	{
 		LOCKED(&removals.lock);
 		removals.ended++;
-		LIST_FOREACH(pos, &removals.waiting)
-		{
+		LIST_FOREACH (pos, &removals.waiting) {
 			struct rmdir_request *q = CONTAINER_OF(pos, struct rmdir_request, node);
 
 			if (m->number > q->last || --q->left > 0)
@@ -672,8 +665,7 @@ void silly_remove_all(struct fs *fs, unsigned timeout_ms)
 	list_init(&c.removals);
 	inode_table_foreach(fs->inodes, collect, &c);
 	(void)sem_init(&done, 0, 0);
-	LIST_FOREACH(pos, &c.removals)
-	{
+	LIST_FOREACH (pos, &c.removals) {
 		struct removal *m = CONTAINER_OF(pos, struct removal, node);
 
 		list_remove(pos);

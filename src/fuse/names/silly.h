@@ -4,8 +4,8 @@
  * has it open is renamed to .nfs<fileid><count> in its directory instead, and removed at the last
  * close (fs/nfs/unlink.c nfs_sillyrename).
  *
- * An OPEN on its way counts as open. One that comes while a name of the file is being taken away waits for that: otherwise
- * the server could allow the open first and remove the file behind it.
+ * An OPEN on its way counts as open. One that comes while a name of the file is being taken away waits for that:
+ * otherwise the server could allow the open first and remove the file behind it.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ void silly_replace_name(struct request *r, void (*go_on)(struct request *r));
 
 /* An OPEN on its way. */
 struct silly_hold {
-	struct list node; /* in inode.held, under the inode's lock */
+	struct list node;                               /* in inode.held, under the inode's lock */
 	void (*go_on)(struct silly_hold *h, int error); /* 0, or -EINTR when its caller was killed */
 	bool (*given_up)(struct silly_hold *h);
 };

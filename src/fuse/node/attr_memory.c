@@ -14,8 +14,8 @@ bool attr_memory_is_version(const struct attr_memory *m, const struct nfs_attr *
 	       same_time(&m->attr.ctime, &attr->ctime);
 }
 
-unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr,
-	const struct attr_limits *limits, uint64_t now)
+unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr, const struct attr_limits *limits,
+	uint64_t now)
 {
 	if (!attr_memory_is_version(m, attr)) {
 		m->known = true;

@@ -27,8 +27,8 @@ struct attr_memory {
 };
 
 /* The kernel is told these attributes now: for how many seconds it may believe them. */
-unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr,
-	const struct attr_limits *limits, uint64_t now);
+unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr, const struct attr_limits *limits,
+	uint64_t now);
 
 /* Whether these are the attributes of what is known already. */
 bool attr_memory_is_version(const struct attr_memory *m, const struct nfs_attr *attr);

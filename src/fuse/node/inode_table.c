@@ -100,8 +100,7 @@ static void free_inode(struct inode_table *t, struct inode *i)
 {
 	if (t->on_free)
 		t->on_free(t->arg, i);
-	LIST_FOREACH(pos, &i->opened)
-	{
+	LIST_FOREACH (pos, &i->opened) {
 		struct opened *o = CONTAINER_OF(pos, struct opened, node);
 
 		o->free(o);
@@ -117,8 +116,7 @@ struct inode_table *inode_table_free(struct inode_table *t)
 {
 	if (!t)
 		return NULL;
-	LIST_FOREACH(pos, &t->all)
-	{
+	LIST_FOREACH (pos, &t->all) {
 		free_inode(t, CONTAINER_OF(pos, struct inode, all));
 	}
 	(void)pthread_mutex_destroy(&t->lock);
@@ -184,8 +182,7 @@ static int get(struct inode_table *t, struct inode_key key, const struct nfs_att
 	return 0;
 }
 
-int inode_table_get(
-	struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret)
+int inode_table_get(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret)
 {
 	return get(t, (struct inode_key){.fh = fh}, attr, ret);
 }
@@ -264,8 +261,7 @@ struct inode *inode_unref(struct inode_table *t, struct inode *i)
 void inode_table_foreach(struct inode_table *t, void (*fn)(void *arg, struct inode *i), void *arg)
 {
 	LOCKED(&t->lock);
-	LIST_FOREACH(pos, &t->all)
-	{
+	LIST_FOREACH (pos, &t->all) {
 		fn(arg, CONTAINER_OF(pos, struct inode, all));
 	}
 }

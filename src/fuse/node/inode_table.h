@@ -73,23 +73,23 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
-	struct backing_sync *syncing; /* NULL: none is under way */
+	struct backing_sync *syncing;       /* NULL: none is under way */
 	uint32_t written_here, synced_here; /* granted_file_changed(): how often; up to which all is stable */
 	/* server_refresh.h: how often past the server; up to which it was asked to look, and has looked. */
 	uint32_t changed_past, asked_past, looked_past;
-	struct granted_file *granted; /* NULL, or what the daemon reads and writes the file by; to change it also the lock of
-					its list */
+	struct granted_file *granted; /* NULL, or what the daemon reads and writes the file by; to change it also the
+					lock of its list */
 	struct attr_memory attrs;
 	struct known known;
 	struct named named;
 	struct default_acl default_acl;
 	struct list granted_node; /* in the list of backing_ids.h while granted is not NULL */
-	struct list idle;      /* in the list of backing_ids.h; that list's lock alone */
-	uint64_t listed_ms;    /* since then; the same */
-	bool listed;           /* it is there, or somebody has it from there */
-	uint64_t idle_since;   /* ms; 0: nothing of it is idle */
+	struct list idle;         /* in the list of backing_ids.h; that list's lock alone */
+	uint64_t listed_ms;       /* since then; the same */
+	bool listed;              /* it is there, or somebody has it from there */
+	uint64_t idle_since;      /* ms; 0: nothing of it is idle */
 	struct write_behind behind;
-	struct list appends;   /* O_APPEND writes that wait for their turn */
+	struct list appends; /* O_APPEND writes that wait for their turn */
 	bool appending;
 	struct silly_place *silly; /* NULL: the file has no .nfs name */
 	unsigned opening;          /* OPENs on their way */
@@ -112,8 +112,7 @@ struct inode_table *inode_table_free(struct inode_table *t);
  * The inode of a handle, made when there is none, with a reference for the caller. A handle whose
  * file changed its id or type is another file behind a reused handle: it gets a fresh inode.
  */
-int inode_table_get(
-	struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret);
+int inode_table_get(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret);
 
 /* The same of the decoy that this user gets of a special file. */
 int inode_table_get_decoy(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, uint32_t uid,

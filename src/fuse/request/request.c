@@ -24,8 +24,7 @@ static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)
 	r->call.fh = r->inode->fh;
 }
 
-void request_init_open(
-	struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred)
+void request_init_open(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred)
 {
 	set_inode(r, req, ino);
 	r->call.cred = *cred;
@@ -164,8 +163,8 @@ struct outcome {
 	uint64_t asked;
 };
 
-static void learn_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh,
-	struct outcome of, bool done)
+static void learn_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, struct outcome of,
+	bool done)
 {
 	if (done && of.kept)
 		known_name(fs, dir, name, fh, of.asked);
@@ -537,8 +536,7 @@ static void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)
 	ret->st_ctim = attr->ctime;
 }
 
-double request_tell_attributes(
-	struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret)
+double request_tell_attributes(struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret)
 {
 	double seconds;
 
@@ -591,12 +589,10 @@ static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_par
 	walk_ended(r, i);
 }
 
-int request_make_entry(
-	struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode)
+int request_make_entry(struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode)
 {
 	struct inode *i;
-	int error = r->decoy ? inode_table_get_decoy(
-				       r->fs->inodes, &r->entry_fh, &r->entry_attr, r->call.cred.uid, &i)
+	int error = r->decoy ? inode_table_get_decoy(r->fs->inodes, &r->entry_fh, &r->entry_attr, r->call.cred.uid, &i)
 			     : inode_table_get(r->fs->inodes, &r->entry_fh, &r->entry_attr, &i);
 
 	if (error < 0)
@@ -636,8 +632,7 @@ void request_reply_absent(struct request *r)
 	request_end(r);
 }
 
-void request_reply_known(
-	struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds)
+void request_reply_known(struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds)
 {
 	struct fuse_entry_param entry = {.attr_timeout = seconds};
 

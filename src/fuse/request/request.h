@@ -11,10 +11,10 @@
 struct request {
 	struct nfs_call call; /* the RPC under way; used again for the next one */
 	struct fs *fs;
-	fuse_req_t req;       /* NULL once answered */
-	struct inode *inode;  /* what the request is about; a reference */
-	struct inode *inode2; /* RENAME, LINK: the directory of the new name; a reference */
-	bool unannounced;     /* no FUSE_INTERRUPT comes for it: FLUSH at exit, asynchronous READ and WRITE */
+	fuse_req_t req;         /* NULL once answered */
+	struct inode *inode;    /* what the request is about; a reference */
+	struct inode *inode2;   /* RENAME, LINK: the directory of the new name; a reference */
+	bool unannounced;       /* no FUSE_INTERRUPT comes for it: FLUSH at exit, asynchronous READ and WRITE */
 	uint64_t unknown_since; /* ms: a signal came for a caller that cannot be seen; 0: none */
 	char *name, *name2;
 	void (*then)(struct request *r); /* after request_find_entry() */
@@ -23,12 +23,12 @@ struct request {
 	/* The entry that was found: its handle and attributes. */
 	struct nfs_fh entry_fh;
 	struct nfs_attr entry_attr;
-	bool decoy; /* the caller gets a decoy of it */
+	bool decoy;     /* the caller gets a decoy of it */
 	uint64_t asked; /* attr_clock() when the call was sent, or could have been */
 	bool changes;   /* the call under way does, and known.h was told */
-	bool changed;   /* a call of the request did, or the sidecar: its answer is to be believed no more than at once */
-	bool looked;    /* the server was made to look at the entry's file */
-	struct broker_call broker; /* about the entry's file */
+	bool changed; /* a call of the request did, or the sidecar: its answer is to be believed no more than at once */
+	bool looked;  /* the server was made to look at the entry's file */
+	struct broker_call broker;               /* about the entry's file */
 	void (*answered)(struct nfs_call *call); /* request_send() */
 	struct behind_wait settled;
 };
@@ -40,8 +40,7 @@ struct request {
 int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
 
 /* The same without names, with an open file's credential in place of the caller's; cannot fail. */
-void request_init_open(
-	struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred);
+void request_init_open(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred);
 
 /* The same for an open file. When its opener's groups were not read, the caller's are the server's to judge. */
 struct file;
@@ -90,15 +89,13 @@ void request_find_entry(struct request *r, void (*then)(struct request *r));
 void request_reply_absent(struct request *r);
 
 /* Replies with a file whose attributes are known for so many seconds, and ends the request. */
-void request_reply_known(
-	struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds);
+void request_reply_known(struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds);
 
 /*
  * Makes the inode of the found entry, which has this name, and counts the lookup. 0 and the entry to reply with, and a
  * reference to the inode; when the reply does not arrive the lookup must be taken back.
  */
-int request_make_entry(
-	struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode);
+int request_make_entry(struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode);
 
 /* then() of what replies with an entry. */
 void request_reply_entry(struct request *r);
@@ -120,5 +117,4 @@ struct broker_cred request_broker_cred(const struct nfs_cred *cred);
 bool request_has_id(const struct fs *fs, struct inode *i);
 
 /* What the kernel is told of the inode, and for how many seconds it may believe that. */
-double request_tell_attributes(
-	struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret);
+double request_tell_attributes(struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret);

@@ -55,8 +55,7 @@ void data_write_trim(void)
 		LOCKED(&pool.lock);
 		list_splice(&unused, &pool.free);
 	}
-	LIST_FOREACH(pos, &unused)
-	{
+	LIST_FOREACH (pos, &unused) {
 		free(CONTAINER_OF(pos, struct data_write, kept));
 	}
 }

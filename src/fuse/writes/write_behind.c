@@ -6,7 +6,7 @@
 #include "fuse/local/granted_file.h"
 #include "base/log.h"
 
-#define MAX_FLYING 16 /* requests of one file on their way */
+#define MAX_FLYING 16    /* requests of one file on their way */
 #define LITTLE     65536 /* bytes that are written locally, and a pause follows */
 
 /* One gathered request; its data_write is the write log's from the answer on. */
@@ -17,7 +17,7 @@ struct gathered {
 	struct inode *inode; /* a reference */
 	struct data_write *write;
 	struct stable_wait stable; /* the process keeps too much: a commit before the next */
-	uint64_t session; /* as a struct behind_writer's */
+	uint64_t session;          /* as a struct behind_writer's */
 	bool root, written_here;
 	struct uring_io here;
 	struct granted_file *granted; /* with a reference while here is under way */
@@ -61,8 +61,7 @@ bool write_behind_outdates(const struct write_behind *b, uint64_t asked)
 
 static bool overlaps(const struct list *list, uint64_t offset, uint64_t end)
 {
-	LIST_FOREACH(pos, list)
-	{
+	LIST_FOREACH (pos, list) {
 		if (gathered_of(pos)->offset < end && offset < end_of(gathered_of(pos)))
 			return true;
 	}
@@ -179,22 +178,19 @@ static void give_back_room(struct gathered *g)
 
 static void act(struct actions *a)
 {
-	LIST_FOREACH(pos, &a->to_send)
-	{
+	LIST_FOREACH (pos, &a->to_send) {
 		struct gathered *g = CONTAINER_OF(pos, struct gathered, to_send);
 
 		list_remove(pos);
 		give_back_room(g);
 		submit(g);
 	}
-	LIST_FOREACH(pos, &a->writers)
-	{
+	LIST_FOREACH (pos, &a->writers) {
 		list_remove(pos);
 		CONTAINER_OF(pos, struct behind_writer, node)
 			->done(CONTAINER_OF(pos, struct behind_writer, node), a->error);
 	}
-	LIST_FOREACH(pos, &a->waits)
-	{
+	LIST_FOREACH (pos, &a->waits) {
 		list_remove(pos);
 		CONTAINER_OF(pos, struct behind_wait, node)
 			->done(CONTAINER_OF(pos, struct behind_wait, node), a->error);
@@ -212,15 +208,13 @@ static bool gathered_given_up(struct nfs_call *call)
 	a.error = -EINTR;
 	{
 		LOCKED(&i->lock);
-		LIST_FOREACH(wait, &i->behind.waits)
-		{
+		LIST_FOREACH (wait, &i->behind.waits) {
 			if (!patience_ended(&CONTAINER_OF(wait, struct behind_wait, node)->patience))
 				continue;
 			list_remove(wait);
 			list_append(&a.waits, wait);
 		}
-		LIST_FOREACH(writer, &i->behind.writers)
-		{
+		LIST_FOREACH (writer, &i->behind.writers) {
 			if (!patience_ended(&CONTAINER_OF(writer, struct behind_writer, node)->patience))
 				continue;
 			list_remove(writer);
@@ -269,8 +263,7 @@ static void gathered_end(struct gathered *g)
 		list_remove(&g->node);
 		b->flying--;
 		b->answered = attr_clock_tick();
-		LIST_FOREACH(pos, &b->waits)
-		{
+		LIST_FOREACH (pos, &b->waits) {
 			struct behind_wait *w = CONTAINER_OF(pos, struct behind_wait, node);
 
 			if (g->number <= w->last && --w->left == 0) {
@@ -321,8 +314,7 @@ static void gathered_done(struct gathered *g, enum write_result result)
 	g->fs->counters.bytes_written += g->length;
 	call->args.io.offset = g->offset;
 	call->args.io.count = (uint32_t)g->length;
-	g->stable = (struct stable_wait){
-		.fs = g->fs, .inode = g->inode, .cred = call->cred, .done = log_is_stable};
+	g->stable = (struct stable_wait){.fs = g->fs, .inode = g->inode, .cred = call->cred, .done = log_is_stable};
 	if (write_log_answered(&g->inode->writes, g->write, result))
 		commit_log(&g->stable);
 	else
@@ -345,8 +337,7 @@ static void gathered_answered(struct nfs_call *call)
 		return;
 	}
 	if (call->res.io.committed == NFS_UNSTABLE) {
-		g->mixed |= g->unstable &&
-			    memcmp(w->verf.data, call->res.io.verf.data, sizeof(w->verf.data)) != 0;
+		g->mixed |= g->unstable && memcmp(w->verf.data, call->res.io.verf.data, sizeof(w->verf.data)) != 0;
 		g->unstable = true;
 		w->verf = call->res.io.verf;
 	} else if (!g->unstable) {
@@ -363,8 +354,8 @@ static void gathered_answered(struct nfs_call *call)
 	gathered_done(g, g->unstable ? WRITE_UNSTABLE : WRITE_STABLE);
 }
 
-static struct gathered *gathered_new(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
-	uint64_t offset, size_t size, uint64_t session, bool root)
+static struct gathered *gathered_new(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset,
+	size_t size, uint64_t session, bool root)
 {
 	struct gathered *g = calloc(1, sizeof(*g));
 
@@ -401,12 +392,12 @@ static struct gathered *room_for(const struct write_behind *b, const struct nfs_
 
 	return g && offset >= g->offset && offset <= end_of(g) && offset + size <= g->offset + g->room &&
 			       same_cred(&g->write->call.cred, cred) && g->session == session && g->root == root
-		? g
-		: NULL;
+		       ? g
+		       : NULL;
 }
 
-int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset,
-	const void *data, size_t size, struct behind_writer *w)
+int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset, const void *data,
+	size_t size, struct behind_writer *w)
 {
 	uint64_t generation = fs_generation(fs), session = 0;
 	struct write_behind *b = &i->behind;
@@ -420,14 +411,12 @@ int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred
 		if (w->session == generation && granted_file_writes(i->granted, generation))
 			session = generation;
 		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		if (open_mode_seen_locally(&i->mode) ||
-			(session == 0 && granted_file_writes(i->granted, generation)) ||
+		if (open_mode_seen_locally(&i->mode) || (session == 0 && granted_file_writes(i->granted, generation)) ||
 			overlaps(&b->sent, offset, offset + size) || overlaps(&b->full, offset, offset + size))
 			return -EBUSY;
 		g = room_for(b, cred, offset, size, session, w->root);
 		if (!g) {
-			if (b->gathering && b->gathering->offset < offset + size &&
-				offset < end_of(b->gathering))
+			if (b->gathering && b->gathering->offset < offset + size && offset < end_of(b->gathering))
 				return -EBUSY;
 			g = gathered_new(fs, i, cred, offset, size, session, w->root);
 			if (!g)
@@ -458,8 +447,8 @@ void write_behind_settle(struct inode *i, struct behind_wait *w)
 		LOCKED(&i->lock);
 		w->last = b->last;
 		w->left = b->flying + (b->gathering != NULL);
-		LIST_FOREACH(pos, &b->full)
-		w->left++;
+		LIST_FOREACH (pos, &b->full)
+			w->left++;
 		pick(i, true, &a);
 		list_append(w->left > 0 ? &b->waits : &a.waits, &w->node);
 	}
@@ -476,8 +465,7 @@ static void settled(struct behind_wait *behind, int error)
 		commit_log(w);
 }
 
-void write_behind_commit(
-	struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct stable_wait *w)
+void write_behind_commit(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct stable_wait *w)
 {
 	w->fs = fs;
 	w->inode = i;

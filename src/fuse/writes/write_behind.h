@@ -33,7 +33,7 @@ struct write_behind {
 	struct list sent;
 	unsigned flying; /* how many those are */
 	bool pausing;
-	uint64_t last;   /* number of the newest */
+	uint64_t last;     /* number of the newest */
 	uint64_t answered; /* attr_clock() when the last one was */
 	struct list writers, waits;
 };
@@ -54,8 +54,8 @@ struct behind_writer {
  * now, since a local open is there, of another kind than this one, or it overlaps what is on its way; then the caller
  * settles and writes in the ordinary way. -ENOMEM: the same.
  */
-int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset,
-	const void *data, size_t size, struct behind_writer *w);
+int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset, const void *data,
+	size_t size, struct behind_writer *w);
 
 /*
  * With the inode's lock: whether attributes that were asked for at that time (attr_clock()) may be
@@ -86,5 +86,4 @@ struct stable_wait {
 	void (*done)(struct stable_wait *w, int error);
 };
 
-void write_behind_commit(
-	struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct stable_wait *w);
+void write_behind_commit(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct stable_wait *w);

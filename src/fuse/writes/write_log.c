@@ -9,9 +9,9 @@ struct commit {
 	struct nfs_call call;
 	struct write_log *log;
 	struct transport *transport;
-	struct list writes;  /* struct data_write.kept: as they were answered */
-	struct list resent;  /* the same */
-	struct list waiting; /* struct commit_wait.node */
+	struct list writes;   /* struct data_write.kept: as they were answered */
+	struct list resent;   /* the same */
+	struct list waiting;  /* struct commit_wait.node */
 	struct nfs_verf verf; /* that COMMIT was answered with */
 	int error;
 };
@@ -143,8 +143,7 @@ static void start_commit(struct commit *c);
 /* Moves those that are not waited for any more; with the lock of the list. */
 static void take_given_up(struct list *from, struct list *to)
 {
-	LIST_FOREACH(pos, from)
-	{
+	LIST_FOREACH (pos, from) {
 		struct commit_wait *w = CONTAINER_OF(pos, struct commit_wait, node);
 
 		if (!patience_ended(&w->patience))
@@ -167,8 +166,7 @@ static bool ask_waiters(struct commit *c)
 		take_given_up(&c->log->waiting, &gone);
 		list_splice(&held, &c->log->held); /* only this thread lets them go */
 	}
-	LIST_FOREACH(pos, &held)
-	{
+	LIST_FOREACH (pos, &held) {
 		struct data_write *w = CONTAINER_OF(pos, struct data_write, kept);
 
 		if (w->call.given_up)
@@ -179,8 +177,7 @@ static bool ask_waiters(struct commit *c)
 		list_splice(&held, &c->log->held);
 		list_splice(&c->log->held, &held);
 	}
-	LIST_FOREACH(pos, &gone)
-	{
+	LIST_FOREACH (pos, &gone) {
 		struct commit_wait *w = CONTAINER_OF(pos, struct commit_wait, node);
 
 		list_remove(pos);
@@ -209,14 +206,12 @@ static void end_resending(struct write_log *log)
 		LOCKED(&log->lock);
 		log->resending = false;
 		list_splice(&held, &log->held);
-		LIST_FOREACH(pos, &held)
-		{
+		LIST_FOREACH (pos, &held) {
 			log->flying++;
 			CONTAINER_OF(pos, struct data_write, kept)->sent = true;
 		}
 	}
-	LIST_FOREACH(pos, &held)
-	{
+	LIST_FOREACH (pos, &held) {
 		list_remove(pos);
 		transport_submit(log->transport, &CONTAINER_OF(pos, struct data_write, kept)->call);
 	}
@@ -248,11 +243,9 @@ static void end_commit(struct commit *c)
 			log->running = NULL;
 		}
 	}
-	LIST_FOREACH(pos, &told)
-	{
+	LIST_FOREACH (pos, &told) {
 		list_remove(pos);
-		CONTAINER_OF(pos, struct commit_wait, node)
-			->done(CONTAINER_OF(pos, struct commit_wait, node), error);
+		CONTAINER_OF(pos, struct commit_wait, node)->done(CONTAINER_OF(pos, struct commit_wait, node), error);
 	}
 	if (again)
 		start_commit(c);
@@ -285,8 +278,7 @@ static bool is_lost(const struct commit *c, const struct data_write *w)
 
 static bool overlaps_resent(const struct commit *c, const struct data_write *w)
 {
-	LIST_FOREACH(pos, &c->resent)
-	{
+	LIST_FOREACH (pos, &c->resent) {
 		const struct data_write *older = CONTAINER_OF(pos, struct data_write, kept);
 
 		if (older->call.args.io.offset < w->call.args.io.offset + w->call.args.io.count &&
@@ -324,8 +316,7 @@ static void resend_next(struct commit *c)
 
 static bool is_any_lost(const struct commit *c)
 {
-	LIST_FOREACH(pos, &c->writes)
-	{
+	LIST_FOREACH (pos, &c->writes) {
 		if (is_lost(c, CONTAINER_OF(pos, struct data_write, kept)))
 			return true;
 	}
@@ -370,8 +361,8 @@ static void start_commit(struct commit *c)
 	transport_submit(c->transport, &c->call);
 }
 
-void write_log_commit(struct write_log *log, struct transport *t, const struct nfs_fh *fh,
-	const struct nfs_cred *cred, struct commit_wait *w)
+void write_log_commit(struct write_log *log, struct transport *t, const struct nfs_fh *fh, const struct nfs_cred *cred,
+	struct commit_wait *w)
 {
 	struct commit *c = NULL;
 	int error = 0;

@@ -19,15 +19,15 @@
 
 struct write_log {
 	pthread_mutex_t lock;
-	struct list kept;      /* struct data_write.kept */
-	size_t bytes;          /* those take */
-	struct list waiting;   /* struct commit_wait.node: arrived while a commit runs */
+	struct list kept;    /* struct data_write.kept */
+	size_t bytes;        /* those take */
+	struct list waiting; /* struct commit_wait.node: arrived while a commit runs */
 	struct commit *running;
-	struct list held;      /* struct data_write.kept: are sent when no data is sent again any more */
+	struct list held;            /* struct data_write.kept: are sent when no data is sent again any more */
 	struct transport *transport; /* theirs */
 	bool resending;
-	unsigned flying;       /* writes on the wire */
-	unsigned unanswered;   /* and those that will be */
+	unsigned flying;     /* writes on the wire */
+	unsigned unanswered; /* and those that will be */
 	struct write_errors errors;
 };
 
@@ -91,5 +91,5 @@ bool write_log_dirty(struct write_log *log);
  * Makes everything that was answered so far stable, then calls done with 0 or the first error.
  * The file handle and credential are those of any opener; a log is never freed while it runs.
  */
-void write_log_commit(struct write_log *log, struct transport *t, const struct nfs_fh *fh,
-	const struct nfs_cred *cred, struct commit_wait *w);
+void write_log_commit(struct write_log *log, struct transport *t, const struct nfs_fh *fh, const struct nfs_cred *cred,
+	struct commit_wait *w);

@@ -52,9 +52,7 @@ int connection_open(struct connection *c, const struct sockaddr_storage *to)
 
 int connection_poll(const struct connection *c, short *ret_events)
 {
-	*ret_events = c->state == CONNECTION_CONNECTING ? POLLOUT
-		      : c->rpc				? (short)rpc_which_events(c->rpc)
-							: 0;
+	*ret_events = c->state == CONNECTION_CONNECTING ? POLLOUT : c->rpc ? (short)rpc_which_events(c->rpc) : 0;
 	return c->rpc ? rpc_get_fd(c->rpc) : c->fd;
 }
 
@@ -68,8 +66,7 @@ static void free_ticket(struct nfs3_ticket *ticket)
 
 void connection_take(struct connection *c, struct nfs_call *call)
 {
-	LIST_FOREACH(pos, &call->wire.tickets)
-	{
+	LIST_FOREACH (pos, &call->wire.tickets) {
 		list_remove(pos);
 		CONTAINER_OF(pos, struct nfs3_ticket, node)->call = NULL;
 	}
@@ -143,8 +140,7 @@ static void come_up(struct connection *c)
 {
 	c->state = CONNECTION_UP;
 	c->up_since = c->heard = now_ms();
-	LIST_FOREACH(pos, &c->in_flight)
-	{
+	LIST_FOREACH (pos, &c->in_flight) {
 		struct nfs_call *call = from_node(pos);
 		int r;
 
@@ -216,8 +212,7 @@ int connection_flush(struct connection *c)
 /* The connection stands, and these are with nobody: libnfs gave them up for a reason it did not tell. */
 static void end_orphans(struct connection *c)
 {
-	LIST_FOREACH(pos, &c->in_flight)
-	{
+	LIST_FOREACH (pos, &c->in_flight) {
 		struct nfs_call *call = from_node(pos);
 
 		if (!list_empty(&call->wire.tickets))

@@ -55,8 +55,8 @@ struct connection {
 	bool proven;                 /* the server answered a call on it, not only NULL */
 	int null_error;              /* how it denied NULL */
 	unsigned backoff_ms;
-	struct list in_flight;       /* nfs_call.node, in the order in which they were given */
-	size_t count;                /* of these */
+	struct list in_flight; /* nfs_call.node, in the order in which they were given */
+	size_t count;          /* of these */
 	atomic_uint_fast64_t answered;
 };
 

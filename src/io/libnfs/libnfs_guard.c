@@ -17,8 +17,7 @@
 typedef bool_t bytes_fn(ZDR *zdrs, char **bufp, uint32_t *size, uint32_t maxsize);
 typedef bool_t opaque_fn(ZDR *zdrs, char *objp, uint32_t size);
 typedef bool_t string_fn(ZDR *zdrs, char **strp, uint32_t maxsize);
-typedef bool_t array_fn(ZDR *zdrs, char **arrp, uint32_t *size, uint32_t maxsize, uint32_t elsize,
-	zdrproc_t proc);
+typedef bool_t array_fn(ZDR *zdrs, char **arrp, uint32_t *size, uint32_t maxsize, uint32_t elsize, zdrproc_t proc);
 
 /* libnfs's own. */
 static bytes_fn *real_bytes;
@@ -68,8 +67,8 @@ EXPORTED bool_t libnfs_zdr_string(ZDR *zdrs, char **strp, uint32_t maxsize)
 }
 
 /* An element is four bytes at least. */
-EXPORTED bool_t libnfs_zdr_array(
-	ZDR *zdrs, char **arrp, uint32_t *size, uint32_t maxsize, uint32_t elsize, zdrproc_t proc)
+EXPORTED bool_t libnfs_zdr_array(ZDR *zdrs, char **arrp, uint32_t *size, uint32_t maxsize, uint32_t elsize,
+	zdrproc_t proc)
 {
 	return fits(zdrs, UINT32_MAX, 4) && real_array(zdrs, arrp, size, maxsize, elsize, proc);
 }

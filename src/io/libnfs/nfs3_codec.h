@@ -18,7 +18,7 @@ struct nfs3_ticket {
 	struct list node;      /* in the call's list */
 	struct nfs_call *call; /* NULL: nobody waits for this answer any more */
 	struct connection *connection;
-	void *buffer;          /* what libnfs 6 and later read into or write from */
+	void *buffer; /* what libnfs 6 and later read into or write from */
 };
 
 /*

@@ -18,10 +18,9 @@ int nfs3_denial(const char *text)
 	} known[] = {{"Server responded: Program not available", -EPFNOSUPPORT},
 		{"Server responded: Program version mismatch", -EPROTONOSUPPORT},
 		{"Server responded: Procedure not available", -EOPNOTSUPP},
-		{"Server responded: Garbage arguments", -EIO},
-		{"Server responded: System Error", -EIO},
+		{"Server responded: Garbage arguments", -EIO}, {"Server responded: System Error", -EIO},
 		{"Unknown rpc response from server", -EIO},
-		{"Message rejected by server", -EIO}, /* it could not be decoded */
+		{"Message rejected by server", -EIO},                /* it could not be decoded */
 		{"RPC Packet not accepted by the server", -EACCES}}; /* MSG_DENIED: the credential */
 
 	for (size_t n = 0; n < ARRAY_SIZE(known); n++)
@@ -181,8 +180,7 @@ static void take_new(struct nfs_call *call, const post_op_fh3 *fh, const post_op
 }
 
 /* libnfs chains the entries; they may lie misaligned in its memory, so each is copied out. */
-#define FOREACH_ENTRY(type, e, first)                                                              \
-	for (type e = {.nextentry = (first)}; next_entry(&e, e.nextentry, sizeof(e));)
+#define FOREACH_ENTRY(type, e, first) for (type e = {.nextentry = (first)}; next_entry(&e, e.nextentry, sizeof(e));)
 
 static bool next_entry(void *to, const void *from, size_t size)
 {
@@ -200,8 +198,7 @@ static bool good_name(const char *name)
 }
 
 /* The array for n entries, whose names stay in libnfs's memory. */
-static struct nfs_entry *new_entries(
-	struct nfs_call *call, size_t n, bool eof, const char verf[NFS3_COOKIEVERFSIZE])
+static struct nfs_entry *new_entries(struct nfs_call *call, size_t n, bool eof, const char verf[NFS3_COOKIEVERFSIZE])
 {
 	struct nfs_entry *entries = calloc(n + 1, sizeof(*entries));
 
@@ -343,9 +340,8 @@ static void take_acl(struct nfs_call *call, const GETACL3resok *res)
 
 /* What the server says of the directories, whether or not it did what it was asked for. */
 #define TAKE_WCC(type) take_wcc(&call->dir, call->error == 0 ? &OK(type)->dir_wcc : &FAIL(type)->dir_wcc)
-#define TAKE_DIR(type)                                                                             \
-	take_dir_attr(&call->dir,                                                                  \
-		call->error == 0 ? &OK(type)->dir_attributes : &FAIL(type)->dir_attributes)
+#define TAKE_DIR(type) \
+	take_dir_attr(&call->dir, call->error == 0 ? &OK(type)->dir_attributes : &FAIL(type)->dir_attributes)
 
 static void take_directories(struct nfs_call *call, void *data)
 {

@@ -135,9 +135,7 @@ static int encode_mknod(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc
 static int encode_read(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc_cb cb)
 {
 	struct nfs_call *call = ticket->call;
-	READ3args args = {.file = to_fh(&call->fh),
-		.offset = call->args.io.offset,
-		.count = call->args.io.count};
+	READ3args args = {.file = to_fh(&call->fh), .offset = call->args.io.offset, .count = call->args.io.count};
 
 #ifdef LIBNFS_TASKS
 	/* The data goes straight into this buffer. */
@@ -274,8 +272,7 @@ static int encode_setacl(struct rpc_context *rpc, struct nfs3_ticket *ticket, rp
 		.ace_count = acl->access_count,
 		.ace = {.ace_len = acl->access_count, .ace_val = (nfsacl_ace *)acl->access},
 		.default_ace_count = acl->default_count,
-		.default_ace = {.default_ace_len = acl->default_count,
-			.default_ace_val = (nfsacl_ace *)acl->dflt}};
+		.default_ace = {.default_ace_len = acl->default_count, .default_ace_val = (nfsacl_ace *)acl->dflt}};
 
 	/* As the kernel's client says of what does not fit, fs/nfs/nfs3acl.c __nfs3_proc_setacls. */
 	if (acl->access_count + (uint64_t)acl->default_count > NFS_ACL_SETTABLE)
@@ -288,15 +285,13 @@ static bool name_too_long(const struct nfs_call *call)
 {
 	size_t max2 = call->proc == NFS_SYMLINK ? NFS_TARGET_MAX : NFS_NAME_MAX;
 
-	return (call->name && strlen(call->name) > NFS_NAME_MAX) ||
-	       (call->name2 && strlen(call->name2) > max2);
+	return (call->name && strlen(call->name) > NFS_NAME_MAX) || (call->name2 && strlen(call->name2) > max2);
 }
 
 /* Its credential, for the next call that is queued. */
 static int set_credential(struct rpc_context *rpc, struct nfs_cred *cred)
 {
-	struct AUTH *auth =
-		libnfs_authunix_create("localiofs", cred->uid, cred->gid, cred->ngroups, cred->groups);
+	struct AUTH *auth = libnfs_authunix_create("localiofs", cred->uid, cred->gid, cred->ngroups, cred->groups);
 
 	if (!auth)
 		return -ENOMEM;
@@ -312,8 +307,7 @@ static int encode_any(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc_c
 
 	switch (call->proc) {
 	case NFS_SETATTR: {
-		SETATTR3args args = {.object = to_fh(&call->fh),
-			.new_attributes = to_sattr(&call->args.sattr)};
+		SETATTR3args args = {.object = to_fh(&call->fh), .new_attributes = to_sattr(&call->args.sattr)};
 		return SEND(setattr, rpc, cb, &args, ticket);
 	}
 	case NFS_ACCESS: {

@@ -42,9 +42,9 @@ struct nfs3 {
 	struct connection_sink sink;
 	unsigned next; /* connection, in turn */
 	bool ever_up;
-	bool away;     /* and the log says so */
+	bool away; /* and the log says so */
 	uint32_t xid;
-	uint64_t next_tick; /* ms */
+	uint64_t next_tick;  /* ms */
 	struct list waiting; /* without a connection */
 	struct list delayed; /* after JUKEBOX or by the caller's wish, in order of wire.due */
 };
@@ -52,7 +52,7 @@ struct nfs3 {
 /* Calls come back from the loop that they were given to; which one runs is the thread's. */
 static _Thread_local struct nfs3 *this_loop;
 
-#define FOREACH_CONNECTION(it, c)                                                                  \
+#define FOREACH_CONNECTION(it, c) \
 	for (struct connection *it = (c)->connections; it < (c)->connections + (c)->options.nconnect; it++)
 
 static struct nfs_call *first_of(struct list *calls)
@@ -276,8 +276,7 @@ static void take_submitted(struct nfs3 *c)
 
 static void wake_delayed(struct nfs3 *c, uint64_t now)
 {
-	LIST_FOREACH(pos, &c->delayed)
-	{
+	LIST_FOREACH (pos, &c->delayed) {
 		if (CONTAINER_OF(pos, struct nfs_call, node)->wire.due > now)
 			break;
 		list_remove(pos);
@@ -331,8 +330,7 @@ static void look_after_call(struct nfs3 *c, struct nfs_call *call, uint64_t now)
 		}
 	}
 	if (on && now >= call->wire.due) {
-		call->wire.timeout_ms =
-			MIN(call->wire.timeout_ms + c->options.timeo_ms, (unsigned)NFS3_TIMEOUT_MAX_MS);
+		call->wire.timeout_ms = MIN(call->wire.timeout_ms + c->options.timeo_ms, (unsigned)NFS3_TIMEOUT_MAX_MS);
 		call->wire.due = now + call->wire.timeout_ms;
 		connection_send_again(on, call);
 	}
@@ -340,8 +338,7 @@ static void look_after_call(struct nfs3 *c, struct nfs_call *call, uint64_t now)
 
 static void look_after_calls(struct nfs3 *c, struct list *calls, uint64_t now)
 {
-	LIST_FOREACH(pos, calls)
-	{
+	LIST_FOREACH (pos, calls) {
 		look_after_call(c, CONTAINER_OF(pos, struct nfs_call, node), now);
 	}
 }
@@ -545,8 +542,7 @@ static void take_options(struct nfs3 *c, const struct nfs3_options *options)
 	if (c->options.timeo_ms == 0)
 		c->options.timeo_ms = TIMEO_DEFAULT_MS;
 	c->tick_ms = MIN(MAX(c->options.timeo_ms / 2, (unsigned)TICK_MIN_MS), (unsigned)TICK_MAX_MS);
-	c->major_ms = MIN((uint64_t)c->options.timeo_ms * (options->retrans + 1ULL),
-		(uint64_t)NFS3_TIMEOUT_MAX_MS);
+	c->major_ms = MIN((uint64_t)c->options.timeo_ms * (options->retrans + 1ULL), (uint64_t)NFS3_TIMEOUT_MAX_MS);
 	c->stats.nconnections = c->options.nconnect;
 	FOREACH_CONNECTION(on, c)
 	{
@@ -568,8 +564,10 @@ static int start_loop(struct nfs3 *c)
 
 int nfs3_new(const struct nfs3_options *options, struct transport **ret)
 {
-	static const struct transport_ops ops = {
-		.submit = nfs3_submit, .stats = nfs3_stats, .stop = nfs3_stop, .free = nfs3_free};
+	static const struct transport_ops ops = {.submit = nfs3_submit,
+		.stats = nfs3_stats,
+		.stop = nfs3_stop,
+		.free = nfs3_free};
 	struct nfs3 *c = calloc(1, sizeof(*c));
 	int r = libnfs_guard();
 
@@ -585,8 +583,8 @@ int nfs3_new(const struct nfs3_options *options, struct transport **ret)
 	(void)pthread_mutex_init(&c->lock, NULL);
 	(void)!getrandom(&c->xid, sizeof(c->xid), 0);
 	take_options(c, options);
-	r = addresses_init(&c->addresses, options->host, options->address,
-		options->port ? options->port : NFS3_PORT, options->family);
+	r = addresses_init(&c->addresses, options->host, options->address, options->port ? options->port : NFS3_PORT,
+		options->family);
 	c->name = strdup(options->host ? options->host : options->address);
 	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (r == 0 && !c->name)

@@ -20,8 +20,8 @@
 
 #include "io/transport.h"
 
-#define NFS3_PORT 2049
-#define NFS3_JUKEBOX_MS 5000
+#define NFS3_PORT           2049
+#define NFS3_JUKEBOX_MS     5000
 #define NFS3_TIMEOUT_MAX_MS 600000 /* NFS_MAX_TCP_TIMEOUT */
 
 struct nfs3_options {
@@ -57,9 +57,9 @@ struct nfs3_export {
 };
 
 struct nfs3_mount_options {
-	const char *server;      /* numeric address */
+	const char *server; /* numeric address */
 	const char *export_path;
-	unsigned mount_port;     /* 0: ask the port mapper */
+	unsigned mount_port; /* 0: ask the port mapper */
 	unsigned timeout_ms;
 };
 
@@ -68,8 +68,7 @@ struct nfs3_mount_options {
  * port. Blocks, for start-up only. On failure the sentence says what the server answered: -EACCES,
  * -ENOENT, -ENOTDIR, -ENAMETOOLONG and -EPROTO are its last word, others may pass.
  */
-int nfs3_mount(const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence,
-	size_t size);
+int nfs3_mount(const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence, size_t size);
 
 /* The NFSv3 port that the server's port mapper names; -ENOENT when it names none. Blocks. */
 int nfs3_query_port(const char *server, unsigned timeout_ms, unsigned *ret);

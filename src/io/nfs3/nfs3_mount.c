@@ -17,10 +17,10 @@
 
 #ifdef LIBNFS_TASKS
 #define SEND_MOUNT(proc, ...) (rpc_mount3_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)
-#define SEND_GETPORT(...) (rpc_pmap2_getport_task(__VA_ARGS__) ? 0 : -ENOMEM)
+#define SEND_GETPORT(...)     (rpc_pmap2_getport_task(__VA_ARGS__) ? 0 : -ENOMEM)
 #else
 #define SEND_MOUNT(proc, ...) (rpc_mount3_##proc##_async(__VA_ARGS__) == 0 ? 0 : -ENOMEM)
-#define SEND_GETPORT(...) (rpc_pmap2_getport_async(__VA_ARGS__) == 0 ? 0 : -ENOMEM)
+#define SEND_GETPORT(...)     (rpc_pmap2_getport_async(__VA_ARGS__) == 0 ? 0 : -ENOMEM)
 #endif
 
 struct asking {
@@ -109,8 +109,8 @@ static void mnt_answered(struct rpc_context *rpc, int status, void *data, void *
 	if (ok->fhandle.fhandle3_len == 0 || ok->fhandle.fhandle3_len > NFS_FH_MAX) {
 		a->error = -EPROTO;
 		(void)snprintf(a->sentence, sizeof(a->sentence),
-			"the server sent a file handle of %u bytes, expected 1 to %d",
-			ok->fhandle.fhandle3_len, NFS_FH_MAX);
+			"the server sent a file handle of %u bytes, expected 1 to %d", ok->fhandle.fhandle3_len,
+			NFS_FH_MAX);
 		return;
 	}
 	a->export->root.len = ok->fhandle.fhandle3_len;
@@ -176,8 +176,7 @@ static int wait_for_answer(struct asking *a)
 	int r;
 
 	while (!a->answered) {
-		struct pollfd fd = {
-			.fd = rpc_get_fd(a->rpc), .events = (short)rpc_which_events(a->rpc)};
+		struct pollfd fd = {.fd = rpc_get_fd(a->rpc), .events = (short)rpc_which_events(a->rpc)};
 		uint64_t now = now_ms();
 		int n = now >= a->until ? 0 : poll(&fd, 1, (int)(a->until - now));
 
@@ -215,8 +214,8 @@ static int connect_to(struct asking *a, const char *server, unsigned port, int p
 }
 
 /* -ENOENT when the port mapper answers, and knows of none. */
-static int query_port(const char *server, int program, int version, uint64_t until, unsigned *ret,
-	char *sentence, size_t size)
+static int query_port(const char *server, int program, int version, uint64_t until, unsigned *ret, char *sentence,
+	size_t size)
 {
 	struct asking a;
 	int r = asking_init(&a, until);
@@ -229,9 +228,8 @@ static int query_port(const char *server, int program, int version, uint64_t unt
 	if (r == 0)
 		r = wait_for_answer(&a);
 	if (r < 0)
-		(void)snprintf(sentence, size,
-			"the server's port mapper does not answer on port %d of %s: %s", PMAP_PORT, server,
-			a.sentence);
+		(void)snprintf(sentence, size, "the server's port mapper does not answer on port %d of %s: %s",
+			PMAP_PORT, server, a.sentence);
 	if (r == 0 && (a.port == 0 || a.port > 65535))
 		r = -ENOENT;
 	if (r == 0)
@@ -240,8 +238,7 @@ static int query_port(const char *server, int program, int version, uint64_t unt
 	return r;
 }
 
-static int find_mountd(const struct nfs3_mount_options *o, uint64_t until, unsigned *ret, char *sentence,
-	size_t size)
+static int find_mountd(const struct nfs3_mount_options *o, uint64_t until, unsigned *ret, char *sentence, size_t size)
 {
 	int r = 0;
 
@@ -250,13 +247,12 @@ static int find_mountd(const struct nfs3_mount_options *o, uint64_t until, unsig
 		r = query_port(o->server, MOUNT_PROGRAM, MOUNT_V3, until, ret, sentence, size);
 	if (r != -ENOENT)
 		return r;
-	(void)snprintf(sentence, size,
-		"the port mapper of %s knows no mount daemon (MOUNT version 3 over TCP)", o->server);
+	(void)snprintf(sentence, size, "the port mapper of %s knows no mount daemon (MOUNT version 3 over TCP)",
+		o->server);
 	return -ECONNREFUSED;
 }
 
-int nfs3_mount(
-	const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence, size_t size)
+int nfs3_mount(const struct nfs3_mount_options *options, struct nfs3_export *ret, char *sentence, size_t size)
 {
 	uint64_t until = now_ms() + options->timeout_ms;
 	struct asking a;
@@ -302,6 +298,5 @@ int nfs3_query_port(const char *server, unsigned timeout_ms, unsigned *ret)
 {
 	char sentence[256];
 
-	return query_port(server, NFS_PROGRAM, NFS_V3, now_ms() + timeout_ms, ret, sentence,
-		sizeof(sentence));
+	return query_port(server, NFS_PROGRAM, NFS_V3, now_ms() + timeout_ms, ret, sentence, sizeof(sentence));
 }

@@ -18,8 +18,7 @@
  */
 int export_mount_open_directory(const char *path, int flags)
 {
-	struct open_how how = {.flags = (uint64_t)flags | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_NO_SYMLINKS};
+	struct open_how how = {.flags = (uint64_t)flags | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
 	long fd = syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
@@ -28,8 +27,7 @@ int export_mount_open_directory(const char *path, int flags)
 static int clone_mount(int root, uint64_t set, uint64_t clear)
 {
 	struct mount_attr attr = {.attr_set = set, .attr_clr = clear};
-	_cleanup_close_ int tree =
-		open_tree(root, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	_cleanup_close_ int tree = open_tree(root, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	int fd;
 
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
@@ -116,9 +114,8 @@ static bool is_own_handle(int fd, const struct nfs_handle *h)
 	int mount_id;
 
 	return name_to_handle_at(fd, "", &u.handle, &mount_id, AT_EMPTY_PATH) == 0 &&
-		u.handle.handle_type == h->kernel_type &&
-		u.handle.handle_bytes == h->kernel_length &&
-		memcmp(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length) == 0;
+	       u.handle.handle_type == h->kernel_type && u.handle.handle_bytes == h->kernel_length &&
+	       memcmp(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length) == 0;
 }
 
 int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h)
@@ -132,8 +129,8 @@ int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *
 
 int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how)
 {
-	static const int flags[] = {
-		[EXPORT_MOUNT_PATH] = O_PATH, [EXPORT_MOUNT_WRITE] = O_RDWR | O_NONBLOCK | O_NOCTTY,
+	static const int flags[] = {[EXPORT_MOUNT_PATH] = O_PATH,
+		[EXPORT_MOUNT_WRITE] = O_RDWR | O_NONBLOCK | O_NOCTTY,
 		[EXPORT_MOUNT_READ] = O_RDONLY | O_NONBLOCK | O_NOCTTY,
 		[EXPORT_MOUNT_READ_ON_CLONE] = O_RDONLY | O_NONBLOCK | O_NOCTTY};
 

@@ -38,9 +38,9 @@ struct export_mount *export_mount_unref(struct export_mount *m);
 int export_mount_check(const struct export_mount *m, const char *path);
 
 /*
- * An O_PATH descriptor of the file, to ask the kernel about and for nothing else: it may lie on the clone without noexec,
- * which knows of no remount. -ESTALE when the handle is not exactly the
- * one that the filesystem gives the file, else what open_by_handle_at(2) says.
+ * An O_PATH descriptor of the file, to ask the kernel about and for nothing else: it may lie on the clone without
+ * noexec, which knows of no remount. -ESTALE when the handle is not exactly the one that the filesystem gives the file,
+ * else what open_by_handle_at(2) says.
  */
 int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h);
 

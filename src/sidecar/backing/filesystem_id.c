@@ -22,8 +22,7 @@ int filesystem_id_read(int fd, struct filesystem_id *ret)
 	struct statx stx;
 	struct statfs fs;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_MNT_ID, &stx) < 0 ||
-		fstatfs(fd, &fs) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO | STATX_MNT_ID, &stx) < 0 || fstatfs(fd, &fs) < 0)
 		return -errno;
 	if (!S_ISDIR(stx.stx_mode))
 		return -ENOTDIR;
@@ -52,8 +51,8 @@ int filesystem_id_check(int fd, const struct filesystem_id *id)
 
 	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &now) < 0)
 		return -errno;
-	return now.stx_mnt_id == id->mount_id && now.stx_ino == id->inode &&
-			now.stx_dev_major == id->dev_major && now.stx_dev_minor == id->dev_minor
-		? 0
-		: -ESTALE;
+	return now.stx_mnt_id == id->mount_id && now.stx_ino == id->inode && now.stx_dev_major == id->dev_major &&
+			       now.stx_dev_minor == id->dev_minor
+		       ? 0
+		       : -ESTALE;
 }

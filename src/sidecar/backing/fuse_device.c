@@ -25,8 +25,7 @@ int fuse_device_identify(int fd)
 
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx) < 0)
 		return -errno;
-	if (!S_ISCHR(stx.stx_mode) || stx.stx_rdev_major != FUSE_MAJOR ||
-		stx.stx_rdev_minor != FUSE_MINOR)
+	if (!S_ISCHR(stx.stx_mode) || stx.stx_rdev_major != FUSE_MAJOR || stx.stx_rdev_minor != FUSE_MINOR)
 		return -ENOTTY;
 	/*
 	 * An id never given out: -ENOENT from a mount's connection. -EPERM: no connection behind it, or

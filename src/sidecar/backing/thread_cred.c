@@ -18,7 +18,9 @@ static const struct {
 	unsigned cap;
 	const char *name, *why;
 } kept[] = {
-	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN", "FUSE_DEV_IOC_BACKING_OPEN and _CLOSE, open_tree, mount_setattr, the registry's marks, proofs of owners"},
+	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
+		"FUSE_DEV_IOC_BACKING_OPEN and _CLOSE, open_tree, mount_setattr, the registry's marks, proofs of "
+		"owners"},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "open_by_handle_at; what nfsd leaves an unsquashed root"},
 	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", "what nfsd leaves an unsquashed root"},
 	{CAP_SETUID, "CAP_SETUID", "setfsuid to the squashed uid"},
@@ -53,8 +55,8 @@ int thread_cred_check(char *ret_missing, size_t size)
 
 	ret_missing[0] = '\0';
 	if (read_small_file("/proc/self/uid_map", map, sizeof(map)) <= 0 ||
-		sscanf(map, "%u %u %u", &inside, &outside, &count) != 3 || inside != 0 ||
-		outside != 0 || count != UINT32_MAX) {
+		sscanf(map, "%u %u %u", &inside, &outside, &count) != 3 || inside != 0 || outside != 0 ||
+		count != UINT32_MAX) {
 		(void)snprintf(ret_missing, size, "the initial user namespace");
 		return -EPERM;
 	}
@@ -67,8 +69,8 @@ int thread_cred_check(char *ret_missing, size_t size)
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
 		if (capng_have_capability(CAPNG_EFFECTIVE, kept[i].cap))
 			continue;
-		used += (size_t)snprintf(ret_missing + used, size - used, "%s%s (%s)",
-			used > 0 ? ", " : "", kept[i].name, kept[i].why);
+		used += (size_t)snprintf(ret_missing + used, size - used, "%s%s (%s)", used > 0 ? ", " : "",
+			kept[i].name, kept[i].why);
 		if (used >= size)
 			break;
 	}
@@ -81,8 +83,7 @@ int thread_cred_confine(bool bind_reserved)
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].cap);
 	if (bind_reserved) /* probeport= below 1024 */
-		(void)capng_update(
-			CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_BIND_SERVICE);
+		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_BIND_SERVICE);
 	(void)capng_apply(CAPNG_SELECT_BOUNDS); /* needs CAP_SETPCAP, which a unit may withhold */
 	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
 		return -EPERM;
@@ -101,7 +102,7 @@ static _Thread_local struct {
 static bool same_groups(const struct broker_cred *cred)
 {
 	return now.known && now.cred.ngroups == cred->ngroups &&
-		memcmp(now.cred.groups, cred->groups, cred->ngroups * sizeof(cred->groups[0])) == 0;
+	       memcmp(now.cred.groups, cred->groups, cred->ngroups * sizeof(cred->groups[0])) == 0;
 }
 
 static int set_groups(const struct broker_cred *cred)

@@ -32,10 +32,10 @@ struct account_connection {
 	struct list node;
 	struct tally *of_uid, *of_client;
 	unsigned sessions;
-	bool gone; /* and in no list; freed with its last session: root can close a witness under its feet */
-	unsigned ids; /* ACCOUNT_CONNECTION among them */
-	int watch;    /* inotify's number of its witness */
-	int32_t witness; /* the id */
+	bool gone;           /* and in no list; freed with its last session: root can close a witness under its feet */
+	unsigned ids;        /* ACCOUNT_CONNECTION among them */
+	int watch;           /* inotify's number of its witness */
+	int32_t witness;     /* the id */
 	uint64_t dev, inode; /* of its directory in fusectl; dev 0: not known */
 };
 
@@ -64,8 +64,10 @@ static uint64_t confining_directory(char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return 0;
-	for (char *name = strtok_r(path, "/", &save); name != NULL && st.st_uid == 0; name = strtok_r(NULL, "/", &save)) {
-		int next = strcmp(name, "..") == 0 ? -1 : openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	for (char *name = strtok_r(path, "/", &save); name != NULL && st.st_uid == 0;
+		name = strtok_r(NULL, "/", &save)) {
+		int next =
+			strcmp(name, "..") == 0 ? -1 : openat(fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 		(void)close_fd(fd);
 		fd = next;
@@ -115,8 +117,7 @@ static struct tally *tally_ref(struct account *a, bool is_uid, bool root, uint64
 {
 	struct tally *t;
 
-	LIST_FOREACH(pos, &a->tallies)
-	{
+	LIST_FOREACH (pos, &a->tallies) {
 		t = CONTAINER_OF(pos, struct tally, node);
 		if (t->is_uid == is_uid && t->root == root && t->key == key) {
 			t->refs++;
@@ -154,11 +155,11 @@ static void count_ids(struct account *a, struct account_connection *c, int n)
 	count(a, c->of_uid, c->of_client, n);
 }
 
-static bool too_many_ids(
-	const struct account *a, const struct tally *of_uid, const struct tally *of_client, unsigned more)
+static bool too_many_ids(const struct account *a, const struct tally *of_uid, const struct tally *of_client,
+	unsigned more)
 {
 	return a->ids[of_uid->root] + more > ACCOUNT_IDS / 2 || of_client->ids + more > ACCOUNT_IDS_ONE ||
-		(!of_uid->root && of_uid->ids + more > ACCOUNT_IDS_ONE);
+	       (!of_uid->root && of_uid->ids + more > ACCOUNT_IDS_ONE);
 }
 
 /* Under the lock. Takes NULL. */
@@ -176,7 +177,7 @@ static bool too_many_sessions(const struct account *a, const struct account_sess
 	const struct tally *one = s->uid == 0 ? s->of_client : s->of_uid;
 
 	return a->sessions[s->uid == 0] >= ACCOUNT_SESSIONS / 2 || s->of_client->sessions >= ACCOUNT_SESSIONS_ONE ||
-		one->sessions >= ACCOUNT_SESSIONS_ONE || one->unmatched >= ACCOUNT_UNMATCHED_ONE;
+	       one->sessions >= ACCOUNT_SESSIONS_ONE || one->unmatched >= ACCOUNT_UNMATCHED_ONE;
 }
 
 int account_begin(struct account *a, int socket, struct account_session *ret)
@@ -245,8 +246,7 @@ void account_end(struct account *a, struct account_session *s)
 /* Under the lock: the witness with this number is no more. */
 static void forget(struct account *a, int watch)
 {
-	LIST_FOREACH(pos, &a->connections)
-	{
+	LIST_FOREACH (pos, &a->connections) {
 		struct account_connection *c = CONTAINER_OF(pos, struct account_connection, node);
 
 		if (c->watch != watch)
@@ -299,21 +299,22 @@ static int identify(const struct account *a, int fuse_fd, uint64_t *ret_dev, uin
 		if (line != NULL) {
 			line += strlen("fuse_connection:\t");
 			line[strcspn(line, "\n")] = '\0';
-			if (parse_u64(line, 1, UINT32_MAX, ret_dev) < 0 || fstatat(a->fusectl_fd, line, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			if (parse_u64(line, 1, UINT32_MAX, ret_dev) < 0 ||
+				fstatat(a->fusectl_fd, line, &st, AT_SYMLINK_NOFOLLOW) < 0)
 				*ret_dev = 0;
 			else
 				*ret_inode = st.st_ino;
 		}
 	}
-	/* fuse_dev_poll(): an error once the connection is aborted, which an unmounted one is before its number is free. */
+	/* fuse_dev_poll(): an error once the connection is aborted, which an unmounted one is before its number is
+	 * free. */
 	return poll(&alive, 1, 0) >= 0 && (alive.revents & (POLLERR | POLLNVAL)) == 0 ? 0 : -ENOTCONN;
 }
 
 /* Under the lock. */
 static struct account_connection *find_connection(struct account *a, uint64_t dev, uint64_t inode)
 {
-	LIST_FOREACH(pos, &a->connections)
-	{
+	LIST_FOREACH (pos, &a->connections) {
 		struct account_connection *c = CONTAINER_OF(pos, struct account_connection, node);
 
 		if (dev != 0 && c->dev == dev && c->inode == inode)
@@ -449,8 +450,7 @@ void account_closed(struct account *a, struct account_session *s, bool own)
 bool account_is_witness(struct account *a, const struct account_session *s, int32_t id)
 {
 	LOCKED(&a->lock);
-	LIST_FOREACH(pos, &a->connections)
-	{
+	LIST_FOREACH (pos, &a->connections) {
 		const struct account_connection *c = CONTAINER_OF(pos, struct account_connection, node);
 
 		/* One of which nobody knows whose it is may be of this connection. */

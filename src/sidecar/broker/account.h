@@ -7,12 +7,12 @@
  * process which connected that is not root's, or its own when all are. Nobody leaves that without being root: below
  * it a user may make cgroups as he likes, and pid and user namespaces cost nothing, so they are not looked at.
  * Whose cgroup cannot be told (the process is of a pid namespace that the sidecar does not see, or there is no v2
- * hierarchy) is of one client with all others of whom it cannot. A connection whose process has ended already is refused.
- * So what can be told apart: containers, system services, the logins of one user from those of another, whatever subuids
- * he has. What cannot: two uids that share a cgroup, but as uids; what a root that may write to cgroupfs has moved to
- * another cgroup.
- * uid 0 and all others are counted apart, half of all for each of the two, so that nobody who has only subuids can
- * take a place of root's. All containers have uid 0: those that have it are told apart as clients alone.
+ * hierarchy) is of one client with all others of whom it cannot. A connection whose process has ended already is
+ * refused. So what can be told apart: containers, system services, the logins of one user from those of another,
+ * whatever subuids he has. What cannot: two uids that share a cgroup, but as uids; what a root that may write to
+ * cgroupfs has moved to another cgroup. uid 0 and all others are counted apart, half of all for each of the two, so
+ * that nobody who has only subuids can take a place of root's. All containers have uid 0: those that have it are told
+ * apart as clients alone.
  *
  * An id counts until it is given back or its FUSE connection is gone. For that each connection has a witness, an
  * empty, sealed and nameless file that is registered as the first id and that nobody but the connection holds: the
@@ -46,7 +46,7 @@
 #define ACCOUNT_UNMATCHED_ONE 32    /* of one uid, of uid 0 one client's, before their match */
 #define ACCOUNT_IDS           65536 /* in the same way; 700 bytes of the kernel's memory each */
 #define ACCOUNT_IDS_ONE       28672
-#define ACCOUNT_CONNECTION    32    /* ids that one FUSE connection counts as */
+#define ACCOUNT_CONNECTION    32 /* ids that one FUSE connection counts as */
 
 struct account {
 	int inotify_fd; /* watches the witnesses; -1: ids cannot be counted, none are given */
@@ -71,8 +71,8 @@ struct account_session {
 void account_init(struct account *a);
 
 /*
- * Sets *ret from the connected socket, and counts it. 0; -EUSERS when that would be too many, -ESRCH when the process has
- * ended, -ENOMEM: nothing is counted.
+ * Sets *ret from the connected socket, and counts it. 0; -EUSERS when that would be too many, -ESRCH when the process
+ * has ended, -ENOMEM: nothing is counted.
  */
 int account_begin(struct account *a, int socket, struct account_session *ret);
 void account_matched(struct account *a, struct account_session *s);
@@ -80,9 +80,9 @@ void account_matched(struct account *a, struct account_session *s);
 void account_end(struct account *a, struct account_session *s);
 
 /*
- * The session's thread, whose descriptor table must have both descriptors of the account under their numbers: the session
- * registers ids on this descriptor from now on, which fuse_device_identify() has taken for a mount's. 0; -ENOTCONN
- * when the mount has gone; or it gets no ids: -EUSERS, -ENOMEM, or an errno of the kernel's.
+ * The session's thread, whose descriptor table must have both descriptors of the account under their numbers: the
+ * session registers ids on this descriptor from now on, which fuse_device_identify() has taken for a mount's. 0;
+ * -ENOTCONN when the mount has gone; or it gets no ids: -EUSERS, -ENOMEM, or an errno of the kernel's.
  */
 int account_connect(struct account *a, struct account_session *s, int fuse_fd);
 

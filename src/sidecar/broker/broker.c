@@ -142,8 +142,7 @@ void broker_reap(struct broker *b)
 	list_init(&finished);
 	{
 		LOCKED(&b->lock);
-		LIST_FOREACH(pos, &b->sessions)
-		{
+		LIST_FOREACH (pos, &b->sessions) {
 			if (!CONTAINER_OF(pos, struct session, node)->finished)
 				continue;
 			list_remove(pos);
@@ -151,8 +150,7 @@ void broker_reap(struct broker *b)
 			b->nsessions--;
 		}
 	}
-	LIST_FOREACH(pos, &finished)
-	{
+	LIST_FOREACH (pos, &finished) {
 		struct session *s = CONTAINER_OF(pos, struct session, node);
 
 		(void)pthread_join(s->thread, NULL); /* it has nothing left to do */
@@ -165,7 +163,7 @@ void broker_reap(struct broker *b)
 void broker_exports_changed(struct broker *b)
 {
 	LOCKED(&b->lock);
-	LIST_FOREACH(pos, &b->sessions)
+	LIST_FOREACH (pos, &b->sessions)
 		wake(CONTAINER_OF(pos, struct session, node)->event_fd);
 }
 
@@ -177,8 +175,7 @@ void broker_stop(struct broker *b)
 	b->listener = close_fd(b->listener);
 	{
 		LOCKED(&b->lock);
-		LIST_FOREACH(pos, &b->sessions)
-		{
+		LIST_FOREACH (pos, &b->sessions) {
 			struct session *s = CONTAINER_OF(pos, struct session, node);
 
 			s->stop = true;
@@ -236,8 +233,7 @@ bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_pe
 	return true;
 }
 
-int broker_match(
-	struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port)
+int broker_match(struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port)
 {
 	struct session *s;
 

@@ -33,7 +33,7 @@ struct broker {
 	unsigned recheck_s;          /* a match is believed for so long */
 	atomic_uint probeport;       /* where probes are answered, 0 for nowhere: the RPC thread sets it */
 	int listener;
-	int reap_fd; /* eventfd: a session's thread is about to end, or the registry is lost */
+	int reap_fd;               /* eventfd: a session's thread is about to end, or the registry is lost */
 	atomic_bool registry_lost; /* somebody cut its file short: no mount can be matched any more */
 };
 
@@ -42,16 +42,16 @@ struct session {
 	struct broker *broker;
 	pthread_t thread;
 	struct account_session account; /* who it is, and what it holds */
-	int event_fd;    /* wakes the session's thread; the number holds in both descriptor tables */
-	int socket;      /* the session's own table only, once its thread runs */
+	int event_fd;                   /* wakes the session's thread; the number holds in both descriptor tables */
+	int socket;                     /* the session's own table only, once its thread runs */
 	atomic_bool finished;
-	atomic_bool stop;  /* the sidecar ends */
-	sem_t ready;       /* its thread has its own descriptor table, or cannot have one */
-	bool has_table;    /* which of the two */
-	sem_t alone;       /* nobody else has the socket any more */
+	atomic_bool stop; /* the sidecar ends */
+	sem_t ready;      /* its thread has its own descriptor table, or cannot have one */
+	bool has_table;   /* which of the two */
+	sem_t alone;      /* nobody else has the socket any more */
 
 	/* guarded by the broker's lock */
-	unsigned matches; /* how often UUID_IS_LOCAL came for it */
+	unsigned matches;       /* how often UUID_IS_LOCAL came for it */
 	struct ip_address peer; /* from where, the last time */
 	uint16_t peer_port;
 };
@@ -69,8 +69,8 @@ void broker_reap(struct broker *b);
 void broker_exports_changed(struct broker *b);
 
 /*
- * A session's thread: a new nonce for it; fills what the answer says of that. -EUSERS when no slot is free, -EFAULT when
- * the registry is lost.
+ * A session's thread: a new nonce for it; fills what the answer says of that. -EUSERS when no slot is free, -EFAULT
+ * when the registry is lost.
  */
 int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret);
 /* A session's thread: true if UUID_IS_LOCAL came since *seen was what it is, and from whom. */
@@ -85,5 +85,4 @@ bool broker_expects(struct broker *b, const uint8_t uuid[16]);
  * The RPC thread: UUID_IS_LOCAL came from peer. Uses the nonce up and wakes the session that announced it; -ENOENT
  * when there is none any more.
  */
-int broker_match(
-	struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port);
+int broker_match(struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port);

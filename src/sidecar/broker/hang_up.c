@@ -31,8 +31,10 @@ static bool drain(int fd)
 		_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(struct ucred))];
 		char byte;
 		struct iovec iov = {.iov_base = &byte, .iov_len = 1};
-		struct msghdr msg = {
-			.msg_iov = &iov, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)};
+		struct msghdr msg = {.msg_iov = &iov,
+			.msg_iovlen = 1,
+			.msg_control = room,
+			.msg_controllen = sizeof(room)};
 
 		if (recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT) < 0)
 			return errno == EAGAIN;

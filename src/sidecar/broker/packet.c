@@ -23,15 +23,15 @@ static int check_asker(const struct broker_fh *fh, const struct broker_cred *cre
 static bool is_other_version(const struct packet *p, size_t size)
 {
 	return size >= sizeof(p->header) + sizeof(p->body.announce.version) && p->header.length == size &&
-		p->header.type == BROKER_ANNOUNCE && p->body.announce.version != BROKER_VERSION;
+	       p->header.type == BROKER_ANNOUNCE && p->body.announce.version != BROKER_VERSION;
 }
 
 int packet_check(const struct packet *p, size_t size, int fds)
 {
 	if (is_other_version(p, size))
 		return -EPROTONOSUPPORT;
-	if (size < sizeof(p->header) || p->header.length != size ||
-		p->header.type >= BROKER_REPLY || broker_packet_length(p->header.type) != size)
+	if (size < sizeof(p->header) || p->header.length != size || p->header.type >= BROKER_REPLY ||
+		broker_packet_length(p->header.type) != size)
 		return -EPROTO;
 	if (fds > (p->header.type == BROKER_HELLO || p->header.type == BROKER_PROVE ? 1 : 0))
 		return -EPROTO;

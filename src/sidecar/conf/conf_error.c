@@ -4,8 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-int conf_error_set(struct conf_error *error, const char *file, unsigned line, const char *format,
-	va_list ap)
+int conf_error_set(struct conf_error *error, const char *file, unsigned line, const char *format, va_list ap)
 {
 	size_t size = sizeof(error->text);
 	int n = snprintf(error->text, size, "%s:%u: ", file, line);

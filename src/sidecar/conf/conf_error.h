@@ -9,5 +9,5 @@ struct conf_error {
 };
 
 /* Puts "file:line: message" into *error and returns -EBADMSG. */
-int conf_error_set(struct conf_error *error, const char *file, unsigned line, const char *format,
-	va_list ap) __attribute__((format(printf, 4, 0)));
+int conf_error_set(struct conf_error *error, const char *file, unsigned line, const char *format, va_list ap)
+	__attribute__((format(printf, 4, 0)));

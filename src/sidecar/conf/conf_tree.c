@@ -8,9 +8,9 @@
 
 #include "sidecar/conf/folder.h"
 
-#define MAX_DEPTH    8 /* of blocks, and of includes */
-#define MAX_FILE     (1024 * 1024)
-#define WORD_CHARS   "._-/:*?@[]!+~%&"
+#define MAX_DEPTH  8 /* of blocks, and of includes */
+#define MAX_FILE   (1024 * 1024)
+#define WORD_CHARS "._-/:*?@[]!+~%&"
 
 struct lexer {
 	const char *file;
@@ -20,8 +20,7 @@ struct lexer {
 	struct conf_error *error;
 };
 
-static int load(const char *path, unsigned includes, struct conf_node ***tail,
-	struct conf_error *error);
+static int load(const char *path, unsigned includes, struct conf_node ***tail, struct conf_error *error);
 
 static int PRINTF(3, 4) fail(const struct lexer *l, unsigned line, const char *format, ...)
 {
@@ -154,8 +153,7 @@ static int parse_values(struct lexer *l, struct conf_node *node)
 		if (*l->p == ';')
 			break;
 		if (*l->p != ',')
-			return fail(l, l->line, "%s: ',' or ';' was expected after '%s'", node->name,
-				v->text);
+			return fail(l, l->line, "%s: ',' or ';' was expected after '%s'", node->name, v->text);
 		l->p++;
 	}
 	l->p++;
@@ -324,8 +322,7 @@ static int parse_nodes(struct lexer *l, unsigned depth, struct conf_node ***tail
 static int parse(const char *file, const char *text, unsigned includes, struct conf_node ***tail,
 	struct conf_error *error)
 {
-	struct lexer l = {
-		.file = file, .p = text, .line = 1, .includes = includes, .error = error};
+	struct lexer l = {.file = file, .p = text, .line = 1, .includes = includes, .error = error};
 	int r = parse_nodes(&l, 0, tail);
 
 	if (r >= 0 && *l.p == '}')
@@ -333,8 +330,7 @@ static int parse(const char *file, const char *text, unsigned includes, struct c
 	return r;
 }
 
-static int load(const char *path, unsigned includes, struct conf_node ***tail,
-	struct conf_error *error)
+static int load(const char *path, unsigned includes, struct conf_node ***tail, struct conf_error *error)
 {
 	_cleanup_free_ char *text = malloc(MAX_FILE + 1);
 	ssize_t n;
@@ -359,8 +355,7 @@ int conf_tree_load(const char *path, struct conf_node **ret, struct conf_error *
 	if (r < 0) {
 		if (r != -EBADMSG)
 			(void)snprintf(error->text, sizeof(error->text), "%s: %s", path,
-				r == -EILSEQ ? "a text file was expected, it has NUL bytes"
-					     : strerror(-r));
+				r == -EILSEQ ? "a text file was expected, it has NUL bytes" : strerror(-r));
 		(void)conf_tree_free(tree);
 		return r;
 	}
@@ -368,8 +363,7 @@ int conf_tree_load(const char *path, struct conf_node **ret, struct conf_error *
 	return 0;
 }
 
-int conf_tree_parse(
-	const char *name, const char *text, struct conf_node **ret, struct conf_error *error)
+int conf_tree_parse(const char *name, const char *text, struct conf_node **ret, struct conf_error *error)
 {
 	struct conf_node *tree = NULL, **tail = &tree;
 	int r = parse(name, text, 0, &tail, error);

@@ -34,10 +34,8 @@ struct conf_node {
 /* The nodes of the top level in order; -EBADMSG with *error for bad syntax, else a negative errno. */
 int conf_tree_load(const char *path, struct conf_node **ret, struct conf_error *error);
 /* The same from text; name stands for the file in messages. */
-int conf_tree_parse(
-	const char *name, const char *text, struct conf_node **ret, struct conf_error *error);
+int conf_tree_parse(const char *name, const char *text, struct conf_node **ret, struct conf_error *error);
 struct conf_node *conf_tree_free(struct conf_node *tree);
 
 /* Puts "file:line: message" into *error and returns -EBADMSG. */
-int conf_tree_fail(struct conf_error *error, const struct conf_node *node, const char *format, ...)
-	PRINTF(3, 4);
+int conf_tree_fail(struct conf_error *error, const struct conf_node *node, const char *format, ...) PRINTF(3, 4);

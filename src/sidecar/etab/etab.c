@@ -107,8 +107,8 @@ static int prefix_of_mask(const char *text)
 
 	if (ip_address_parse(text, &mask, &prefix) < 0 || !ip_address_is_ipv4(&mask))
 		return -EINVAL;
-	bits = (uint32_t)mask.bytes[12] << 24 | (uint32_t)mask.bytes[13] << 16 |
-		(uint32_t)mask.bytes[14] << 8 | mask.bytes[15];
+	bits = (uint32_t)mask.bytes[12] << 24 | (uint32_t)mask.bytes[13] << 16 | (uint32_t)mask.bytes[14] << 8 |
+	       mask.bytes[15];
 	if (bits == 0)
 		return 0;
 	return (~bits & (~bits + 1)) == 0 ? 32 - __builtin_ctz(bits) : -EINVAL;

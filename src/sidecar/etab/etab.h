@@ -31,5 +31,4 @@
  */
 int etab_load(const char *path, struct export_table **ret, struct conf_error *error);
 /* The same from an open file; name stands for it in messages. */
-int etab_parse(
-	const char *name, FILE *f, bool free_form, struct export_table **ret, struct conf_error *error);
+int etab_parse(const char *name, FILE *f, bool free_form, struct export_table **ret, struct conf_error *error);

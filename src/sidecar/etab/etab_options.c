@@ -161,8 +161,8 @@ static int apply(const struct etab_place *r, struct etab_options *p, enum option
 	case OPT_NONE:
 		return 0;
 	case OPT_SUBTREE_CHECK:
-		return export_refuse(&p->client.refusal, REASON_SUBTREE_CHECK, "%s:%u: subtree_check",
-			r->name, r->line);
+		return export_refuse(&p->client.refusal, REASON_SUBTREE_CHECK, "%s:%u: subtree_check", r->name,
+			r->line);
 	case OPT_ANON_UID:
 		return read_id(r, name, value, &p->client.perms.anon_uid);
 	case OPT_ANON_GID:
@@ -225,9 +225,13 @@ int etab_options_read(const struct etab_place *r, struct etab_options *p, const 
 
 void etab_options_init(struct etab_options *ret)
 {
-	*ret = (struct etab_options){
-		.client.perms = {.set = UINT32_MAX, .read = true, .nfs3 = true, .tcp = true,
-			.privileged_port = true, .anon_uid = 65534, .anon_gid = 65534},
+	*ret = (struct etab_options){.client.perms = {.set = UINT32_MAX,
+					     .read = true,
+					     .nfs3 = true,
+					     .tcp = true,
+					     .privileged_port = true,
+					     .anon_uid = 65534,
+					     .anon_gid = 65534},
 		.root_squash = true};
 }
 
@@ -251,7 +255,7 @@ int etab_options_copy(const struct etab_options *from, struct etab_options *ret)
 	if (from->client.refusal.text != NULL)
 		ret->client.refusal.text = strdup(from->client.refusal.text);
 	return !ret->client.mountpoint == !from->client.mountpoint &&
-			!ret->client.refusal.text == !from->client.refusal.text
-		? 0
-		: -ENOMEM;
+			       !ret->client.refusal.text == !from->client.refusal.text
+		       ? 0
+		       : -ENOMEM;
 }

@@ -194,8 +194,8 @@ static void perms_fill(struct export_perms *p, const struct export_perms *lower)
 	p->set |= take;
 }
 
-enum reason export_table_perms(const struct export_table *t, const struct export_entry *e,
-	const struct peer *peer, struct export_perms *ret, const struct export_client **ret_client)
+enum reason export_table_perms(const struct export_table *t, const struct export_entry *e, const struct peer *peer,
+	struct export_perms *ret, const struct export_client **ret_client)
 {
 	struct export_perms p = {0};
 	enum reason reason = e->refusal.text != NULL ? e->refusal.reason : REASON_NONE;
@@ -223,32 +223,30 @@ enum reason export_table_perms(const struct export_table *t, const struct export
 
 static bool perms_same(const struct export_perms *a, const struct export_perms *b)
 {
-	return a->set == b->set && a->squash == b->squash && a->read == b->read &&
-		a->write == b->write && a->sec_sys == b->sec_sys && a->nfs3 == b->nfs3 &&
-		a->tcp == b->tcp && a->privileged_port == b->privileged_port &&
-		a->manage_gids == b->manage_gids && a->remembers == b->remembers && a->anon_uid == b->anon_uid &&
-		a->anon_gid == b->anon_gid;
+	return a->set == b->set && a->squash == b->squash && a->read == b->read && a->write == b->write &&
+	       a->sec_sys == b->sec_sys && a->nfs3 == b->nfs3 && a->tcp == b->tcp &&
+	       a->privileged_port == b->privileged_port && a->manage_gids == b->manage_gids &&
+	       a->remembers == b->remembers && a->anon_uid == b->anon_uid && a->anon_gid == b->anon_gid;
 }
 
 static bool client_same(const struct export_client *a, const struct export_client *b)
 {
-	return a->kind == b->kind && strcmp(a->name, b->name) == 0 &&
-		perms_same(&a->perms, &b->perms) && a->fsid.kind == b->fsid.kind &&
-		a->fsid.number == b->fsid.number && strcmp(a->fsid.uuid, b->fsid.uuid) == 0 &&
-		a->crossmnt == b->crossmnt && (a->mountpoint == NULL) == (b->mountpoint == NULL) &&
-		(a->mountpoint == NULL || strcmp(a->mountpoint, b->mountpoint) == 0) &&
-		(a->refusal.text == NULL) == (b->refusal.text == NULL);
+	return a->kind == b->kind && strcmp(a->name, b->name) == 0 && perms_same(&a->perms, &b->perms) &&
+	       a->fsid.kind == b->fsid.kind && a->fsid.number == b->fsid.number &&
+	       strcmp(a->fsid.uuid, b->fsid.uuid) == 0 && a->crossmnt == b->crossmnt &&
+	       (a->mountpoint == NULL) == (b->mountpoint == NULL) &&
+	       (a->mountpoint == NULL || strcmp(a->mountpoint, b->mountpoint) == 0) &&
+	       (a->refusal.text == NULL) == (b->refusal.text == NULL);
 }
 
-bool export_table_same(
-	const struct export_table *a, const struct export_entry *e, const struct export_table *b)
+bool export_table_same(const struct export_table *a, const struct export_entry *e, const struct export_table *b)
 {
 	const struct export_entry *o = export_table_find(b, e->id, e->path);
 
 	if (o == NULL || a->server != b->server || !perms_same(&e->perms, &o->perms) ||
 		!perms_same(&a->defaults, &b->defaults) || e->nclients != o->nclients ||
-		(e->refusal.text == NULL) != (o->refusal.text == NULL) ||
-		a->nfs_port != b->nfs_port || a->fsid_device != b->fsid_device)
+		(e->refusal.text == NULL) != (o->refusal.text == NULL) || a->nfs_port != b->nfs_port ||
+		a->fsid_device != b->fsid_device)
 		return false;
 	for (size_t i = 0; i < e->nclients; i++)
 		if (!client_same(&e->clients[i], &o->clients[i]))

@@ -48,7 +48,8 @@ struct export_perms {
 	bool tcp;
 	bool privileged_port;
 	bool manage_gids;
-	bool remembers; /* attributes and names, without asking the filesystem: Ganesha's Attr_Expiration_Time is not 0 */
+	bool remembers; /* attributes and names, without asking the filesystem: Ganesha's Attr_Expiration_Time is not 0
+			 */
 	uint32_t anon_uid, anon_gid;
 };
 
@@ -63,7 +64,11 @@ enum client_kind {
 };
 
 /* knfsd: what names the filesystem in handles instead of its own identity. */
-enum export_fsid_kind { EXPORT_FSID_OWN, EXPORT_FSID_NUMBER, EXPORT_FSID_UUID };
+enum export_fsid_kind {
+	EXPORT_FSID_OWN,
+	EXPORT_FSID_NUMBER,
+	EXPORT_FSID_UUID
+};
 
 struct export_fsid {
 	enum export_fsid_kind kind;
@@ -80,8 +85,8 @@ struct export_refusal {
 struct export_client {
 	enum client_kind kind;
 	struct ip_address network;
-	unsigned prefix; /* of 128 */
-	char *name;      /* as it was written */
+	unsigned prefix;   /* of 128 */
+	char *name;        /* as it was written */
 	size_t name_index; /* of those that go by name: export_table.names */
 	struct export_perms perms;
 	struct export_fsid fsid;
@@ -112,9 +117,9 @@ struct export_table {
 	const struct export_client **names;
 	size_t nnames;
 	uint16_t nfs_port; /* Ganesha's */
-	char **folders; /* of files that the table was made from, besides that of its first one */
+	char **folders;    /* of files that the table was made from, besides that of its first one */
 	size_t nfolders;
-	bool fsid_device;  /* NFS_CORE_PARAM fsid_device: handles carry the device number */
+	bool fsid_device; /* NFS_CORE_PARAM fsid_device: handles carry the device number */
 };
 
 /* One reference, everything denied by default; NULL without memory. */
@@ -135,22 +140,20 @@ int export_table_add_source(struct export_table *t, const char *file);
 int export_table_index_names(struct export_table *t);
 
 /* The first reason is enough: a second one changes nothing. -ENOMEM. */
-int PRINTF(3, 4)
-	export_refuse(struct export_refusal *r, enum reason reason, const char *format, ...);
+int PRINTF(3, 4) export_refuse(struct export_refusal *r, enum reason reason, const char *format, ...);
 
 /*
  * The options that hold for a peer, every field set, and the client entry that says so (NULL: none
  * does, the defaults hold). REASON_NONE, or why the peer gets no grants.
  */
-enum reason export_table_perms(const struct export_table *t, const struct export_entry *e,
-	const struct peer *peer, struct export_perms *ret, const struct export_client **ret_client);
+enum reason export_table_perms(const struct export_table *t, const struct export_entry *e, const struct peer *peer,
+	struct export_perms *ret, const struct export_client **ret_client);
 
 /* The entry of the same export in another table: same id, same path; or NULL. */
 const struct export_entry *export_table_find(const struct export_table *t, uint16_t id, const char *path);
 
 /* Whether sessions that use an export of a can go on with b as if nothing had happened. */
-bool export_table_same(
-	const struct export_table *a, const struct export_entry *e, const struct export_table *b);
+bool export_table_same(const struct export_table *a, const struct export_entry *e, const struct export_table *b);
 
 const char *squash_name(enum squash s);
 

@@ -17,8 +17,8 @@ static void log_refusal(const struct export_entry *e, const struct export_client
 	const struct export_refusal *r = c != NULL ? &c->refusal : &e->refusal;
 
 	if (r->text != NULL)
-		log_warning("%s%s%s gets no grants: %s", e->path, c != NULL ? " for " : "",
-			c != NULL ? c->name : "", r->text);
+		log_warning("%s%s%s gets no grants: %s", e->path, c != NULL ? " for " : "", c != NULL ? c->name : "",
+			r->text);
 }
 
 /* Those that are watched already stay; one that nothing is included from any more reloads too often. */
@@ -50,8 +50,8 @@ bool exports_watch_reload(struct exports_watch *w)
 	return true;
 }
 
-int exports_watch_start(struct exports_watch *w, const struct server_kind *server,
-	const char *config, struct export_store *store)
+int exports_watch_start(struct exports_watch *w, const struct server_kind *server, const char *config,
+	struct export_store *store)
 {
 	_cleanup_free_ char *copy = strdup(config);
 	const char *slash = strrchr(config, '/');
@@ -69,8 +69,7 @@ int exports_watch_start(struct exports_watch *w, const struct server_kind *serve
 	if (w->inotify_fd < 0 || w->folder < 0) {
 		int r = -errno;
 
-		log_error("%s: its folder cannot be watched: %s (--config= names another file)", config,
-			strerror(-r));
+		log_error("%s: its folder cannot be watched: %s (--config= names another file)", config, strerror(-r));
 		return r;
 	}
 	return exports_watch_reload(w) ? 0 : -EBADMSG;

@@ -23,8 +23,8 @@ struct exports_watch {
 };
 
 /* -EBADMSG and such when there is no table to start with; said in the log. */
-int exports_watch_start(struct exports_watch *w, const struct server_kind *server,
-	const char *config, struct export_store *store);
+int exports_watch_start(struct exports_watch *w, const struct server_kind *server, const char *config,
+	struct export_store *store);
 void exports_watch_done(struct exports_watch *w);
 
 /* Loads the file again; true when the table was exchanged. */

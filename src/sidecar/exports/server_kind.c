@@ -27,8 +27,8 @@ static const struct server_kind *kind_of_config(const char *config, struct conf_
 		if (strcmp(strrchr(kinds[i]->default_config, '/') + 1, name) == 0)
 			return kinds[i];
 	(void)snprintf(error->text, sizeof(error->text),
-		"--config=%s: its name does not tell the server's kind: say --server=%s or --server=%s, too",
-		config, kinds[0]->name, kinds[1]->name);
+		"--config=%s: its name does not tell the server's kind: say --server=%s or --server=%s, too", config,
+		kinds[0]->name, kinds[1]->name);
 	return NULL;
 }
 
@@ -48,10 +48,11 @@ const struct server_kind *server_kind_find(const char *config, struct conf_error
 	if (knfsd && server_knfsd.serves() == 0 && nfs_server_listeners(NFS_DEFAULT_PORT, listeners) > 0)
 		return &server_ganesha;
 	(void)snprintf(error->text, sizeof(error->text),
-		knfsd ? "no NFS server runs here, and %s (%s) and %s (%s) are both there: say --server=knfsd or --server=ganesha"
-		      : "no NFS server is here: neither %s (%s) nor %s (%s) can be read; --server= and --config= name another place",
-		server_knfsd.default_config, server_knfsd.title, server_ganesha.default_config,
-		server_ganesha.title);
+		knfsd ? "no NFS server runs here, and %s (%s) and %s (%s) are both there: say --server=knfsd or "
+			"--server=ganesha"
+		      : "no NFS server is here: neither %s (%s) nor %s (%s) can be read; --server= and --config= name "
+			"another place",
+		server_knfsd.default_config, server_knfsd.title, server_ganesha.default_config, server_ganesha.title);
 	return NULL;
 }
 
@@ -66,8 +67,7 @@ bool server_kind_serves(const struct export_table *t)
 
 	LOCKED(&lock);
 	if (server != t->server || port != t->nfs_port || now_ms() - asked_ms >= STATE_FOR_MS) {
-		serves = t->server->serves() != 0 &&
-			nfs_server_listeners(t->server->port(t), listeners) > 0;
+		serves = t->server->serves() != 0 && nfs_server_listeners(t->server->port(t), listeners) > 0;
 		server = t->server;
 		port = t->nfs_port;
 		asked_ms = now_ms();

@@ -51,12 +51,11 @@ struct server_kind {
 	/* Whether the handle may be of this export at all; cheap. */
 	bool (*names)(const struct export_entry *e, const struct nfs_handle *h);
 	/* ... and is, the export's directory being id. c: the entry for the peer, or NULL. */
-	bool (*owns)(const struct export_table *t, const struct export_client *c,
-		const struct filesystem_id *id, const struct nfs_handle *h);
+	bool (*owns)(const struct export_table *t, const struct export_client *c, const struct filesystem_id *id,
+		const struct nfs_handle *h);
 
 	/* Whom the table's names mean: an enum peer_verdict each. May wait for name services. */
-	void (*know_names)(const struct export_table *t, const struct ip_address *peer,
-		uint8_t *ret_verdicts);
+	void (*know_names)(const struct export_table *t, const struct ip_address *peer, uint8_t *ret_verdicts);
 
 	/*
 	 * What the running server goes by, where it can be seen: 1 with those of *perms replaced that it has for
@@ -67,15 +66,13 @@ struct server_kind {
 	int (*path)(const struct ip_address *peer, const struct nfs_handle *h, char **ret);
 
 	/* The credential that the server acts with. -EINVAL: it refuses the call. Pure. */
-	int (*squash)(const struct export_perms *perms, const struct broker_cred *wire,
-		struct broker_cred *ret);
+	int (*squash)(const struct export_perms *perms, const struct broker_cred *wire, struct broker_cred *ret);
 
 	/*
 	 * ACCESS bits for a squashed credential on a regular file, or a negative errno. May run with
 	 * other credentials in between (thread_cred). export_writable: the export is not read-only.
 	 */
-	int (*access)(const struct access_file *f, const struct broker_cred *cred,
-		bool export_writable);
+	int (*access)(const struct access_file *f, const struct broker_cred *cred, bool export_writable);
 	/*
 	 * What READ and WRITE check on top of the kernel's own permission: the server's rule alone. The
 	 * owner may always, which the caller knows.

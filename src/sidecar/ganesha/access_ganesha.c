@@ -17,8 +17,7 @@ static unsigned rwx(const struct access_file *f, const struct broker_cred *cred)
 	return (in_group ? f->mode >> 3 : f->mode) & 07;
 }
 
-int access_ganesha_bits(
-	const struct access_file *f, const struct broker_cred *cred, bool export_writable)
+int access_ganesha_bits(const struct access_file *f, const struct broker_cred *cred, bool export_writable)
 {
 	unsigned have = rwx(f, cred);
 	int bits = 0;

@@ -12,8 +12,7 @@
 #include "sidecar/exports/server_kind.h"
 
 /* nfs_access_op(): the ACCESS bits; export_writable is the export's Access_Type = RW. */
-int access_ganesha_bits(
-	const struct access_file *f, const struct broker_cred *cred, bool export_writable);
+int access_ganesha_bits(const struct access_file *f, const struct broker_cred *cred, bool export_writable);
 
 /* What READ and WRITE check (nfs3_read.c, nfs3_write.c): a file that may be executed may be read. */
 bool access_ganesha_may_read(const struct access_file *f, const struct broker_cred *cred);

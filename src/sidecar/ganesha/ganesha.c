@@ -33,8 +33,8 @@ static bool names(const struct export_entry *e, const struct nfs_handle *h)
 }
 
 /* posix_get_fsid() of FSAL/localfs.c says which values a server gives a filesystem. */
-static bool owns(const struct export_table *t, const struct export_client *c,
-	const struct filesystem_id *id, const struct nfs_handle *h)
+static bool owns(const struct export_table *t, const struct export_client *c, const struct filesystem_id *id,
+	const struct nfs_handle *h)
 {
 	const uint32_t device[2] = {id->dev_major, id->dev_minor};
 
@@ -43,8 +43,7 @@ static bool owns(const struct export_table *t, const struct export_client *c,
 	case GANESHA_FSID_DEVICE:
 		return t->fsid_device && memcmp(h->fsid, device, sizeof(device)) == 0;
 	case GANESHA_FSID_UUID:
-		return !t->fsid_device && id->has_uuid &&
-			memcmp(h->fsid, id->uuid, sizeof(id->uuid)) == 0;
+		return !t->fsid_device && id->has_uuid && memcmp(h->fsid, id->uuid, sizeof(id->uuid)) == 0;
 	case GANESHA_FSID_STATFS:
 		if (id->fsid[0] == 0 && id->fsid[1] == 0)
 			return !t->fsid_device && memcmp(h->fsid, device, sizeof(device)) == 0;

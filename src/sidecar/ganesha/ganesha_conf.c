@@ -7,14 +7,14 @@
 #include "sidecar/host/nfs_server.h"
 #include "sidecar/exports/server_kind.h"
 
-#define MAX_EXPORTS 1024
-#define MAX_CLIENTS 4096 /* of one export */
+#define MAX_EXPORTS  1024
+#define MAX_CLIENTS  4096 /* of one export */
 #define DEFAULT_ANON ((uint32_t)-2)
 
 /* Keys of EXPORT and CLIENT that do not change who may do what with a file's data. */
-static const char *const harmless[] = {"Pseudo", "Tag", "MaxRead", "MaxWrite", "PrefRead",
-	"PrefWrite", "PrefReaddir", "Filesystem_id", "UseCookieVerifier", "DisableReaddirPlus",
-	"Trust_Readdir_Negative_Cache", "Disable_ACL", "Security_Label", "NFS_Commit", "Delegations"};
+static const char *const harmless[] = {"Pseudo", "Tag", "MaxRead", "MaxWrite", "PrefRead", "PrefWrite", "PrefReaddir",
+	"Filesystem_id", "UseCookieVerifier", "DisableReaddirPlus", "Trust_Readdir_Negative_Cache", "Disable_ACL",
+	"Security_Label", "NFS_Commit", "Delegations"};
 
 struct word {
 	const char *text;
@@ -22,25 +22,26 @@ struct word {
 };
 
 static const struct word squash_words[] = {{"Root", SQUASH_ROOT}, {"Root_Squash", SQUASH_ROOT},
-	{"RootSquash", SQUASH_ROOT}, {"All", SQUASH_ALL}, {"All_Squash", SQUASH_ALL},
-	{"AllSquash", SQUASH_ALL}, {"All_Anonymous", SQUASH_ALL}, {"AllAnonymous", SQUASH_ALL},
-	{"No_Root_Squash", SQUASH_NONE}, {"None", SQUASH_NONE}, {"NoIdSquash", SQUASH_NONE},
-	{"RootId", SQUASH_ROOT_ID}, {"Root_Id_Squash", SQUASH_ROOT_ID},
-	{"RootIdSquash", SQUASH_ROOT_ID}};
+	{"RootSquash", SQUASH_ROOT}, {"All", SQUASH_ALL}, {"All_Squash", SQUASH_ALL}, {"AllSquash", SQUASH_ALL},
+	{"All_Anonymous", SQUASH_ALL}, {"AllAnonymous", SQUASH_ALL}, {"No_Root_Squash", SQUASH_NONE},
+	{"None", SQUASH_NONE}, {"NoIdSquash", SQUASH_NONE}, {"RootId", SQUASH_ROOT_ID},
+	{"Root_Id_Squash", SQUASH_ROOT_ID}, {"RootIdSquash", SQUASH_ROOT_ID}};
 
-enum { ACCESS_NONE = 0, ACCESS_RO = 1, ACCESS_RW = 3 };
+enum {
+	ACCESS_NONE = 0,
+	ACCESS_RO = 1,
+	ACCESS_RW = 3
+};
 /* the metadata-only types give no data: none here */
-static const struct word access_words[] = {{"None", ACCESS_NONE}, {"RW", ACCESS_RW},
-	{"RO", ACCESS_RO}, {"MDONLY", ACCESS_NONE}, {"MDONLY_RO", ACCESS_NONE}};
+static const struct word access_words[] = {{"None", ACCESS_NONE}, {"RW", ACCESS_RW}, {"RO", ACCESS_RO},
+	{"MDONLY", ACCESS_NONE}, {"MDONLY_RO", ACCESS_NONE}};
 
 /* In these lists 1 marks the word that is asked about. */
-static const struct word sec_words[] = {
-	{"none", 0}, {"sys", 1}, {"krb5", 0}, {"krb5i", 0}, {"krb5p", 0}};
-static const struct word protocol_words[] = {{"3", 1}, {"NFS3", 1}, {"V3", 1}, {"NFSv3", 1},
-	{"4", 0}, {"NFS4", 0}, {"V4", 0}, {"NFSv4", 0}, {"9P", 0}, {"NFS_RDMA", 0}};
+static const struct word sec_words[] = {{"none", 0}, {"sys", 1}, {"krb5", 0}, {"krb5i", 0}, {"krb5p", 0}};
+static const struct word protocol_words[] = {{"3", 1}, {"NFS3", 1}, {"V3", 1}, {"NFSv3", 1}, {"4", 0}, {"NFS4", 0},
+	{"V4", 0}, {"NFSv4", 0}, {"9P", 0}, {"NFS_RDMA", 0}};
 static const struct word transport_words[] = {{"UDP", 0}, {"TCP", 1}, {"RDMA", 0}};
-static const struct word bool_words[] = {
-	{"true", 1}, {"yes", 1}, {"on", 1}, {"false", 0}, {"no", 0}, {"off", 0}};
+static const struct word bool_words[] = {{"true", 1}, {"yes", 1}, {"on", 1}, {"false", 0}, {"no", 0}, {"off", 0}};
 
 static bool is_key(const struct conf_node *n, const char *key)
 {
@@ -98,8 +99,7 @@ static int list_has(const struct conf_node *n, const struct word *words, size_t 
 }
 
 /* Decimal, octal or hexadecimal, with a sign when min < 0. */
-static int number(const struct conf_node *n, long long min, long long max, long long *ret,
-	struct conf_error *error)
+static int number(const struct conf_node *n, long long min, long long max, long long *ret, struct conf_error *error)
 {
 	const char *text = "";
 	long long v;
@@ -111,8 +111,8 @@ static int number(const struct conf_node *n, long long min, long long max, long 
 	errno = 0;
 	v = strtoll(text, &end, 0);
 	if (errno != 0 || end == text || *end != '\0' || v < min || v > max)
-		return conf_tree_fail(
-			error, n, "%s = %s: a number in %lld..%lld was expected", n->name, text, min, max);
+		return conf_tree_fail(error, n, "%s = %s: a number in %lld..%lld was expected", n->name, text, min,
+			max);
 	*ret = v;
 	return 0;
 }
@@ -188,12 +188,12 @@ static int unknown_key(struct export_entry *e, const struct conf_node *n)
 	for (size_t i = 0; i < ARRAY_SIZE(harmless); i++)
 		if (is_key(n, harmless[i]))
 			return 0;
-	return export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: %s is not known here and might restrict access", n->file, n->line,
-		n->name);
+	return export_refuse(&e->refusal, REASON_EXPORT_OPTIONS,
+		"%s:%u: %s is not known here and might restrict access", n->file, n->line, n->name);
 }
 
-static int add_clients(struct export_entry *e, const struct conf_node *list,
-	const struct export_perms *perms, struct conf_error *error)
+static int add_clients(struct export_entry *e, const struct conf_node *list, const struct export_perms *perms,
+	struct conf_error *error)
 {
 	int r;
 
@@ -205,9 +205,9 @@ static int add_clients(struct export_entry *e, const struct conf_node *list,
 		if (strcmp(v->text, "*") == 0 || strcmp(v->text, "0.0.0.0") == 0)
 			c.kind = CLIENT_ANY;
 		else if (ip_address_parse(v->text, &c.network, &c.prefix) < 0)
-			c.kind = v->text[0] == '@'		 ? CLIENT_NETGROUP
-				: strpbrk(v->text, "*?[") != NULL ? CLIENT_WILDCARD
-								 : CLIENT_HOST;
+			c.kind = v->text[0] == '@'                 ? CLIENT_NETGROUP
+				 : strpbrk(v->text, "*?[") != NULL ? CLIENT_WILDCARD
+								   : CLIENT_HOST;
 		c.name = strdup(v->text);
 		r = c.name == NULL ? -ENOMEM : export_entry_add_client(e, &c);
 		if (r < 0)
@@ -216,8 +216,7 @@ static int add_clients(struct export_entry *e, const struct conf_node *list,
 	return 0;
 }
 
-static int read_client(
-	struct export_entry *e, const struct conf_node *block, struct conf_error *error)
+static int read_client(struct export_entry *e, const struct conf_node *block, struct conf_error *error)
 {
 	const struct conf_node *list = NULL;
 	struct export_perms perms = {0};
@@ -231,8 +230,7 @@ static int read_client(
 			continue;
 		if (is_key(n, "Clients")) {
 			if (list != NULL || n->values == NULL)
-				return conf_tree_fail(
-					error, n, "CLIENT needs exactly one list of Clients");
+				return conf_tree_fail(error, n, "CLIENT needs exactly one list of Clients");
 			list = n;
 		} else {
 			r = unknown_key(e, n);
@@ -254,15 +252,17 @@ static int read_fsal(struct export_entry *e, const struct conf_node *block, stru
 		if (!n->block && is_key(n, "Name"))
 			r = one_value(n, &name, error);
 		else
-			r = export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: FSAL's %s is not known here", n->file, n->line, n->name);
+			r = export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: FSAL's %s is not known here",
+				n->file, n->line, n->name);
 		if (r < 0)
 			return r;
 	}
 	if (name == NULL)
 		return conf_tree_fail(error, block, "FSAL has no Name");
 	if (strcasecmp(name, "VFS") != 0)
-		return export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: FSAL %s keeps its files in no local filesystem known here",
-			block->file, block->line, name);
+		return export_refuse(&e->refusal, REASON_EXPORT_OPTIONS,
+			"%s:%u: FSAL %s keeps its files in no local filesystem known here", block->file, block->line,
+			name);
 	return 0;
 }
 
@@ -284,8 +284,7 @@ static int read_path(struct export_entry *e, const struct conf_node *n, struct c
 	return e->path != NULL ? 0 : -ENOMEM;
 }
 
-static int read_export(
-	struct export_entry *e, const struct conf_node *block, struct conf_error *error)
+static int read_export(struct export_entry *e, const struct conf_node *block, struct conf_error *error)
 {
 	bool have_id = false, have_fsal = false;
 	long long id;
@@ -313,8 +312,7 @@ static int read_export(
 			return r;
 	}
 	if (!have_id || e->path == NULL || !have_fsal)
-		return conf_tree_fail(
-			error, block, "EXPORT needs an Export_Id, a Path and a block FSAL");
+		return conf_tree_fail(error, block, "EXPORT needs an Export_Id, a Path and a block FSAL");
 	return 0;
 }
 
@@ -326,8 +324,7 @@ static bool id_is_taken(const struct export_table *t, uint16_t id)
 	return false;
 }
 
-static int add_export(
-	struct export_table *t, const struct conf_node *block, struct conf_error *error)
+static int add_export(struct export_table *t, const struct conf_node *block, struct conf_error *error)
 {
 	struct export_entry e = {0};
 	int r;
@@ -343,8 +340,7 @@ static int add_export(
 	return r;
 }
 
-static int read_core(struct export_table *t, const struct conf_node *block, bool *nfs3,
-	struct conf_error *error)
+static int read_core(struct export_table *t, const struct conf_node *block, bool *nfs3, struct conf_error *error)
 {
 	long long port;
 	int r;
@@ -366,8 +362,7 @@ static int read_core(struct export_table *t, const struct conf_node *block, bool
 	return 0;
 }
 
-static int read_defaults(
-	struct export_table *t, const struct conf_node *block, struct conf_error *error)
+static int read_defaults(struct export_table *t, const struct conf_node *block, struct conf_error *error)
 {
 	for (const struct conf_node *n = block->children; n != NULL; n = n->next) {
 		int r = read_perm(n, &t->defaults, error);
@@ -379,8 +374,7 @@ static int read_defaults(
 }
 
 /* In two passes: the defaults hold wherever they stand in the file. */
-static int build(
-	const struct conf_node *tree, struct export_table *t, struct conf_error *error)
+static int build(const struct conf_node *tree, struct export_table *t, struct conf_error *error)
 {
 	bool nfs3 = true;
 	int r = 0;
@@ -409,7 +403,8 @@ static int build(
 	/* A protocol that the server does not speak at all is spoken by no export. */
 	for (size_t i = 0; i < t->nentries && !nfs3; i++)
 		if (r >= 0)
-			r = export_refuse(&t->entries[i].refusal, REASON_CLIENT_DENIED, "the server's Protocols lack 3");
+			r = export_refuse(&t->entries[i].refusal, REASON_CLIENT_DENIED,
+				"the server's Protocols lack 3");
 	return r;
 }
 
@@ -452,8 +447,7 @@ int ganesha_conf_load(const char *path, struct export_table **ret, struct conf_e
 	return r < 0 ? r : finish(tree, ret, error);
 }
 
-int ganesha_conf_parse(
-	const char *name, const char *text, struct export_table **ret, struct conf_error *error)
+int ganesha_conf_parse(const char *name, const char *text, struct export_table **ret, struct conf_error *error)
 {
 	struct conf_node *tree = NULL;
 	int r = conf_tree_parse(name, text, &tree, error);

@@ -16,5 +16,4 @@
 
 /* The caller's reference; -EBADMSG with *error "file:line: ...", or another errno with *error. */
 int ganesha_conf_load(const char *path, struct export_table **ret, struct conf_error *error);
-int ganesha_conf_parse(
-	const char *name, const char *text, struct export_table **ret, struct conf_error *error);
+int ganesha_conf_parse(const char *name, const char *text, struct export_table **ret, struct conf_error *error);

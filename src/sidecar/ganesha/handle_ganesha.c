@@ -96,8 +96,8 @@ enum reason handle_ganesha_decode(const struct broker_fh *fh, struct nfs_handle 
 	if (opaque < 1 + h.fsid_length)
 		return REASON_BAD_HANDLE;
 	memcpy(h.fsid, p + HEADER + 1, h.fsid_length);
-	if (decode_kernel(p + HEADER + 1 + h.fsid_length, opaque - 1 - h.fsid_length,
-		    p[HEADER] & KERNEL_TYPE_MASK, &h) < 0)
+	if (decode_kernel(p + HEADER + 1 + h.fsid_length, opaque - 1 - h.fsid_length, p[HEADER] & KERNEL_TYPE_MASK,
+		    &h) < 0)
 		return REASON_BAD_HANDLE;
 	*ret = h;
 	return REASON_NONE;

@@ -13,8 +13,8 @@ struct question {
 };
 
 /* name: the address where it has none, as getnameinfo(3) does without flags. */
-static int means(const struct export_client *c, const struct ip_address *peer, const char *address,
-	const char *name, int named)
+static int means(const struct export_client *c, const struct ip_address *peer, const char *address, const char *name,
+	int named)
 {
 	if (c->kind == CLIENT_HOST)
 		return host_has_address(c->name, peer);

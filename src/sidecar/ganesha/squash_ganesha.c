@@ -5,8 +5,7 @@
 
 #define NO_ID UINT32_MAX
 
-int squash_ganesha(const struct export_perms *perms, const struct broker_cred *wire,
-	struct broker_cred *ret)
+int squash_ganesha(const struct export_perms *perms, const struct broker_cred *wire, struct broker_cred *ret)
 {
 	struct broker_cred c = *wire;
 

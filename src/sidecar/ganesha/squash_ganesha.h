@@ -10,5 +10,4 @@
 #include "sidecar/exports/export_table.h"
 
 /* -EINVAL for uid, gid or a group of -1 (an RPC error at the server) and for too many groups. */
-int squash_ganesha(const struct export_perms *perms, const struct broker_cred *wire,
-	struct broker_cred *ret);
+int squash_ganesha(const struct export_perms *perms, const struct broker_cred *wire, struct broker_cred *ret);

@@ -37,8 +37,7 @@ static int try(struct trial *t, const struct broker_cred *claim)
 	if ((read || write) && c.uid != t->file->uid) {
 		r = thread_cred_become(&c);
 		read = r >= 0 && read &&
-			(thread_cred_allows(t->file->fd, R_OK) ||
-				thread_cred_allows(t->file->fd, X_OK));
+		       (thread_cred_allows(t->file->fd, R_OK) || thread_cred_allows(t->file->fd, X_OK));
 		write = r >= 0 && write && thread_cred_allows(t->file->fd, W_OK);
 		thread_cred_restore();
 		if (r < 0)
@@ -103,8 +102,8 @@ static int try_acl(struct trial *t)
 	return r < 0 ? r : 0;
 }
 
-int claimable_rights(const struct server_kind *server, const struct access_file *f,
-	const struct export_perms *perms, bool *ret_read, bool *ret_write)
+int claimable_rights(const struct server_kind *server, const struct access_file *f, const struct export_perms *perms,
+	bool *ret_read, bool *ret_write)
 {
 	/* The owner first: who may be claimed to be he needs no trial. */
 	const struct broker_cred claims[] = {

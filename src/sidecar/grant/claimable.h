@@ -15,8 +15,8 @@
 #include "sidecar/exports/server_kind.h"
 
 /* Runs with other credentials in between (thread_cred). */
-int claimable_rights(const struct server_kind *server, const struct access_file *f,
-	const struct export_perms *perms, bool *ret_read, bool *ret_write);
+int claimable_rights(const struct server_kind *server, const struct access_file *f, const struct export_perms *perms,
+	bool *ret_read, bool *ret_write);
 
 /*
  * Whether what the credential, after the squash, may do with the file can depend on its other groups. It does not for

@@ -39,13 +39,12 @@ int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
 /* What stays here: on the clone where nothing may be changed. */
 static int open_kept(const struct grant_context *g, bool writable)
 {
-	return export_mount_open_file(
-		g->at->mount, &g->at->handle, writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
+	return export_mount_open_file(g->at->mount, &g->at->handle,
+		writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
 }
 
 /* The id, and the descriptor to keep; or a negative errno. */
-static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable,
-	int *ret_kept)
+static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable, int *ret_kept)
 {
 	_cleanup_close_ int kept = open_kept(g, writable);
 	int id;
@@ -81,8 +80,8 @@ static void fail(struct broker_open_reply *reply, int error, enum reason reason)
 }
 
 /* Question (b): what may be registered. Everything that stops it is a reason, never an error. */
-static void register_file(const struct grant_context *g, const struct access_file *file,
-	uint32_t flags, struct broker_open_reply *reply, struct grant *ret)
+static void register_file(const struct grant_context *g, const struct access_file *file, uint32_t flags,
+	struct broker_open_reply *reply, struct grant *ret)
 {
 	bool may_read, may_write;
 	int id = 0;
@@ -193,8 +192,8 @@ int grant_directory(const struct grant_context *g, const struct broker_sync_dir 
 	return r;
 }
 
-void grant_open(const struct grant_context *g, const struct broker_open *request,
-	struct broker_open_reply *reply, struct grant *ret)
+void grant_open(const struct grant_context *g, const struct broker_open *request, struct broker_open_reply *reply,
+	struct grant *ret)
 {
 	_cleanup_close_ int fd = export_mount_resolve(g->at->mount, &g->at->handle);
 	struct access_file file;

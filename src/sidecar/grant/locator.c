@@ -51,15 +51,14 @@ void locator_drop_mounts(struct locator *l)
 /* Whether a peer with these terms may ask anything. */
 static enum reason judge(const struct locator *l, const struct export_perms *p)
 {
-	if (!p->read || !p->sec_sys || !p->nfs3 || !p->tcp ||
-		(p->privileged_port && l->peer.port >= FIRST_FREE_PORT))
+	if (!p->read || !p->sec_sys || !p->nfs3 || !p->tcp || (p->privileged_port && l->peer.port >= FIRST_FREE_PORT))
 		return REASON_CLIENT_DENIED;
 	return p->manage_gids ? REASON_EXPORT_OPTIONS : REASON_NONE;
 }
 
 /* What the peer may ask of the export, and the reason when it may nothing. */
-static enum reason authorise(const struct locator *l, const struct export_entry *e,
-	struct export_perms *ret, const struct export_client **ret_client)
+static enum reason authorise(const struct locator *l, const struct export_entry *e, struct export_perms *ret,
+	const struct export_client **ret_client)
 {
 	enum reason reason = export_table_perms(l->table, e, &l->peer, ret, ret_client);
 
@@ -84,8 +83,8 @@ static enum reason follow_server(const struct locator *l, struct locator_slot *s
 
 static bool same_fsid(const struct nfs_handle *a, const struct nfs_handle *b)
 {
-	return a->export_id == b->export_id && a->fsid_type == b->fsid_type &&
-		a->fsid_length == b->fsid_length && memcmp(a->fsid, b->fsid, a->fsid_length) == 0;
+	return a->export_id == b->export_id && a->fsid_type == b->fsid_type && a->fsid_length == b->fsid_length &&
+	       memcmp(a->fsid, b->fsid, a->fsid_length) == 0;
 }
 
 /* An export that owns the handle. */
@@ -112,8 +111,7 @@ static bool is_mount_point(const char *path)
 	return identify(path, &id) && id.mount_root;
 }
 
-static bool owns_at(const struct locator *l, const struct nfs_handle *h, const struct candidate *c,
-	const char *path)
+static bool owns_at(const struct locator *l, const struct nfs_handle *h, const struct candidate *c, const char *path)
 {
 	struct filesystem_id id;
 
@@ -136,8 +134,8 @@ struct mount_search {
 /* Neither mounts anything nor waits for another host. */
 static bool is_harmless(const char *type)
 {
-	static const char *const others[] = {
-		"autofs", "nfs", "cifs", "smb", "ceph", "afs", "9p", "fuse", "proc", "sysfs"};
+	static const char *const others[] = {"autofs", "nfs", "cifs", "smb", "ceph", "afs", "9p", "fuse", "proc",
+		"sysfs"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		if (strncmp(type, others[i], strlen(others[i])) == 0)
@@ -177,9 +175,8 @@ static int find_path(const struct locator *l, const struct nfs_handle *h, struct
 
 static bool same_terms(const struct candidate *a, const struct candidate *b)
 {
-	return a->reason == b->reason && a->perms.squash == b->perms.squash &&
-		a->perms.write == b->perms.write && a->perms.anon_uid == b->perms.anon_uid &&
-		a->perms.anon_gid == b->perms.anon_gid;
+	return a->reason == b->reason && a->perms.squash == b->perms.squash && a->perms.write == b->perms.write &&
+	       a->perms.anon_uid == b->perms.anon_uid && a->perms.anon_gid == b->perms.anon_gid;
 }
 
 /* subexport() of nfs-utils */

@@ -18,9 +18,7 @@ static struct {
 	pthread_cond_t more;
 	struct list jobs; /* struct job.node */
 	bool started;     /* written before there is another thread */
-} names = {.lock = PTHREAD_MUTEX_INITIALIZER,
-	.more = PTHREAD_COND_INITIALIZER,
-	.jobs = {&names.jobs, &names.jobs}};
+} names = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .jobs = {&names.jobs, &names.jobs}};
 
 static struct job *next_job(void)
 {

@@ -12,8 +12,7 @@
 #define ANSWER_TIMEOUT_MS 2000
 
 /* Sees one socket; a value other than 0 ends the dump and is its result. */
-typedef int (*diag_fn)(const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len,
-	void *arg);
+typedef int (*diag_fn)(const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg);
 
 /* The answer to one dump: message after message until NLMSG_DONE. */
 static int read_answer(int fd, diag_fn fn, void *arg)
@@ -41,8 +40,7 @@ static int read_answer(int fd, diag_fn fn, void *arg)
 			}
 			if (h->nlmsg_len < NLMSG_LENGTH(sizeof(*msg)))
 				return -EPROTO;
-			r = fn(msg, (const struct rtattr *)(msg + 1),
-				h->nlmsg_len - NLMSG_LENGTH(sizeof(*msg)), arg);
+			r = fn(msg, (const struct rtattr *)(msg + 1), h->nlmsg_len - NLMSG_LENGTH(sizeof(*msg)), arg);
 			if (r != 0)
 				return r;
 		}
@@ -79,15 +77,13 @@ struct listeners {
 	uint16_t port;
 };
 
-static int add_listener(
-	const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
+static int add_listener(const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
 {
 	struct listeners *l = arg;
 	struct nfs_listener *new = &l->list[l->count];
 
 	/* The server is root's; anybody may take its port while it is away, and many with it. */
-	if (ntohs(msg->id.idiag_sport) != l->port || msg->idiag_uid != 0 ||
-		l->count == NFS_SERVER_MAX_LISTENERS)
+	if (ntohs(msg->id.idiag_sport) != l->port || msg->idiag_uid != 0 || l->count == NFS_SERVER_MAX_LISTENERS)
 		return 0;
 	*new = (struct nfs_listener){.ipv4 = msg->idiag_family == AF_INET};
 	if (!new->ipv4)
@@ -146,8 +142,7 @@ static void diag_address(int family, const uint32_t bytes[4], struct ip_address 
 		memcpy(ret->bytes, bytes, 16);
 }
 
-static int add_client(
-	const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
+static int add_client(const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg)
 {
 	struct client_search *s = arg;
 	struct ip_address own, peer;

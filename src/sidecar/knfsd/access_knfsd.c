@@ -3,8 +3,7 @@
 
 #include "sidecar/backing/thread_cred.h"
 
-int access_knfsd(
-	const struct access_file *f, const struct broker_cred *cred, bool export_writable)
+int access_knfsd(const struct access_file *f, const struct broker_cred *cred, bool export_writable)
 {
 	int bits = 0, r = thread_cred_become(cred);
 

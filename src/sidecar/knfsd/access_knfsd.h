@@ -9,5 +9,4 @@
 #include "sidecar/exports/server_kind.h"
 
 /* ACCESS bits, or a negative errno. Runs with other credentials in between. */
-int access_knfsd(
-	const struct access_file *f, const struct broker_cred *cred, bool export_writable);
+int access_knfsd(const struct access_file *f, const struct broker_cred *cred, bool export_writable);

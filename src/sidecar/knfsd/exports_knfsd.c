@@ -44,9 +44,9 @@ static void read_flag(const char *word, struct terms *t)
 }
 
 /*
- * The anonymous id of an export that the kernel tells none of: exp_flags() is silent about 65534 and about -2, which are
- * two users. The etab, from which it was told, says which of them; one that says neither is of another time, and then it is
- * the one that owns nothing.
+ * The anonymous id of an export that the kernel tells none of: exp_flags() is silent about 65534 and about -2, which
+ * are two users. The etab, from which it was told, says which of them; one that says neither is of another time, and
+ * then it is the one that owns nothing.
  */
 static uint32_t unsaid_id(uint32_t in_etab)
 {

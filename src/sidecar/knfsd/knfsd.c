@@ -162,15 +162,15 @@ static bool has_uuid(const struct filesystem_id *id, const uint8_t *wanted, size
 	return same_uuid(text, wanted, length);
 }
 
-static bool owns_uuid(const struct export_client *c, const struct filesystem_id *id,
-	const uint8_t *wanted, size_t length)
+static bool owns_uuid(const struct export_client *c, const struct filesystem_id *id, const uint8_t *wanted,
+	size_t length)
 {
 	return c != NULL && c->fsid.kind == EXPORT_FSID_UUID ? same_uuid(c->fsid.uuid, wanted, length)
 							     : has_uuid(id, wanted, length);
 }
 
-static bool owns(const struct export_table *t, const struct export_client *c,
-	const struct filesystem_id *id, const struct nfs_handle *h)
+static bool owns(const struct export_table *t, const struct export_client *c, const struct filesystem_id *id,
+	const struct nfs_handle *h)
 {
 	uint32_t word[6];
 	uint64_t inode;
@@ -185,8 +185,7 @@ static bool owns(const struct export_table *t, const struct export_client *c,
 	case KNFSD_FSID_MAJOR_MINOR:
 		return same_device(id, ntohl(word[0]), ntohl(word[1]), word[2]);
 	case KNFSD_FSID_ENCODE_DEV:
-		return same_device(id, (word[0] & 0xfff00) >> 8,
-			(word[0] & 0xff) | (word[0] >> 12 & 0xfff00), word[1]);
+		return same_device(id, (word[0] & 0xfff00) >> 8, (word[0] & 0xff) | (word[0] >> 12 & 0xfff00), word[1]);
 	case KNFSD_FSID_UUID4_INUM:
 		return word[0] == (uint32_t)id->inode && owns_uuid(c, id, h->fsid + 4, 4);
 	case KNFSD_FSID_UUID8:

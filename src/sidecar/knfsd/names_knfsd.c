@@ -23,8 +23,8 @@ int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret)
 		struct ip_address a;
 		unsigned prefix;
 
-		if (domain == NULL || strcmp(class, "nfsd") != 0 ||
-			ip_address_parse(address, &a, &prefix) < 0 || !ip_address_equal(&a, peer))
+		if (domain == NULL || strcmp(class, "nfsd") != 0 || ip_address_parse(address, &a, &prefix) < 0 ||
+			!ip_address_equal(&a, peer))
 			continue;
 		*ret = strdup(strcmp(domain, "-no-domain-") == 0 ? "" : domain);
 		found = *ret != NULL ? 1 : -ENOMEM;
@@ -77,8 +77,7 @@ struct question {
 };
 
 /* Its name, or one of its further ones. */
-static bool any_name(const struct question *q, bool (*is)(const char *pattern, const char *name),
-	const char *pattern)
+static bool any_name(const struct question *q, bool (*is)(const char *pattern, const char *name), const char *pattern)
 {
 	bool found = is(pattern, q->name);
 
@@ -101,7 +100,7 @@ static bool in_netgroup(const struct question *q, const char *netgroup)
 	ip_address_format(q->peer, address);
 	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(q->name, "."), q->name);
 	return any_name(q, host_in_netgroup, netgroup) || host_in_netgroup(netgroup, address) ||
-		host_in_netgroup(netgroup, name);
+	       host_in_netgroup(netgroup, name);
 }
 
 static int means(const struct question *q, const struct export_client *c)

@@ -5,8 +5,7 @@
 
 #define INVALID_ID UINT32_MAX
 
-int squash_knfsd(const struct export_perms *perms, const struct broker_cred *wire,
-	struct broker_cred *ret)
+int squash_knfsd(const struct export_perms *perms, const struct broker_cred *wire, struct broker_cred *ret)
 {
 	struct broker_cred c = {.uid = wire->uid, .gid = wire->gid};
 	bool squash_root = perms->squash == SQUASH_ROOT;
@@ -22,8 +21,7 @@ int squash_knfsd(const struct export_perms *perms, const struct broker_cred *wir
 
 			/* One that is no group at all is nobody's, and setgroups(2) would refuse it. */
 			if (group != INVALID_ID)
-				c.groups[c.ngroups++] =
-					squash_root && group == 0 ? perms->anon_gid : group;
+				c.groups[c.ngroups++] = squash_root && group == 0 ? perms->anon_gid : group;
 		}
 		if (c.uid == INVALID_ID || (squash_root && c.uid == 0))
 			c.uid = perms->anon_uid;

@@ -11,5 +11,4 @@
 #include "sidecar/exports/export_table.h"
 
 /* -EINVAL for too many groups. */
-int squash_knfsd(const struct export_perms *perms, const struct broker_cred *wire,
-	struct broker_cred *ret);
+int squash_knfsd(const struct export_perms *perms, const struct broker_cred *wire, struct broker_cred *ret);

@@ -72,8 +72,7 @@ void probe_listeners_done(struct probe_listeners *l)
 
 static bool same_listener(const struct nfs_listener *a, const struct nfs_listener *b)
 {
-	return a->ipv4 == b->ipv4 && a->v6only == b->v6only &&
-		ip_address_equal(&a->address, &b->address);
+	return a->ipv4 == b->ipv4 && a->v6only == b->v6only && ip_address_equal(&a->address, &b->address);
 }
 
 static int listen_at(const struct nfs_listener *at, uint16_t port)
@@ -82,15 +81,13 @@ static int listen_at(const struct nfs_listener *at, uint16_t port)
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 	const struct sockaddr *sa = at->ipv4 ? (void *)&in : (void *)&in6;
 	socklen_t len = at->ipv4 ? sizeof(in) : sizeof(in6);
-	_cleanup_close_ int fd = socket(
-		at->ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	_cleanup_close_ int fd = socket(at->ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int on = 1, v6only = at->v6only;
 
 	memcpy(&in.sin_addr, at->address.bytes + 12, 4);
 	memcpy(&in6.sin6_addr, at->address.bytes, 16);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
-		(!at->ipv4 &&
-			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only)) < 0) ||
+		(!at->ipv4 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, sizeof(v6only)) < 0) ||
 		bind(fd, sa, len) < 0 || listen(fd, BACKLOG) < 0)
 		return -errno;
 	return steal_fd(&fd);
@@ -142,7 +139,8 @@ static int open_one(struct probe_listeners *l, const struct nfs_listener *at)
 			return fd;
 		l->port = listening_port(fd);
 		log_warning("port %u is taken by another process: probes are answered on port %u, which clients learn "
-			"from the registry's socket", l->wanted, l->port);
+			    "from the registry's socket",
+			l->wanted, l->port);
 	}
 	return fd;
 }

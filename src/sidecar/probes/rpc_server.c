@@ -15,18 +15,18 @@
 #include "sidecar/probes/probe_listeners.h"
 #include "sidecar/exports/server_kind.h"
 
-#define PLACES          192 /* of connections from ports that everybody may use */
-#define RESERVED_PLACES 64  /* of those from ports below 1024 */
-#define MAX_CONNECTIONS (PLACES + RESERVED_PLACES)
-#define MAX_OF_ADDRESS  48  /* of each of the two kinds */
+#define PLACES           192 /* of connections from ports that everybody may use */
+#define RESERVED_PLACES  64  /* of those from ports below 1024 */
+#define MAX_CONNECTIONS  (PLACES + RESERVED_PLACES)
+#define MAX_OF_ADDRESS   48 /* of each of the two kinds */
 #define ACCEPTED_AT_ONCE 256
-#define QUESTION_MS     3000 /* from the connection to the whole question */
-#define STOP_WAIT_S     2
-#define FOLLOW_MS       1000 /* how often the NFS server's sockets are looked at, with no question */
-#define LOOK_MS         100  /* with many questions: from one look to the next one, at least; */
-#define LOOK_SHARE      10   /* ... looks take at most this part of the time ... */
-#define LOOK_MOST_MS    1000 /* ... but no question waits longer */
-#define FIRST_FREE_PORT 1024
+#define QUESTION_MS      3000 /* from the connection to the whole question */
+#define STOP_WAIT_S      2
+#define FOLLOW_MS        1000 /* how often the NFS server's sockets are looked at, with no question */
+#define LOOK_MS          100  /* with many questions: from one look to the next one, at least; */
+#define LOOK_SHARE       10   /* ... looks take at most this part of the time ... */
+#define LOOK_MOST_MS     1000 /* ... but no question waits longer */
+#define FIRST_FREE_PORT  1024
 
 struct connection {
 	int fd; /* -1: the place is free */
@@ -53,7 +53,7 @@ struct rpc_server {
 	/* the thread's own from here on */
 	struct probe_listeners listeners;
 	struct nfs_clients clients;
-	uint64_t looked_ms, look_again_ms; /* when the last look ended, and the earliest time for the next one */
+	uint64_t looked_ms, look_again_ms;       /* when the last look ended, and the earliest time for the next one */
 	struct question waiting[REGISTRY_SLOTS]; /* for the next look */
 	unsigned nwaiting;
 	uint64_t accepted;
@@ -115,8 +115,7 @@ static void look(struct rpc_server *s)
 	log_debug("looked at the NFS server's sockets: %u listen, %zu clients", s->listeners.nserver, s->clients.count);
 	decide_waiting(s);
 	s->looked_ms = now_ms();
-	s->look_again_ms =
-		s->looked_ms + MIN(MAX((s->looked_ms - began) * (LOOK_SHARE - 1), LOOK_MS), LOOK_MOST_MS);
+	s->look_again_ms = s->looked_ms + MIN(MAX((s->looked_ms - began) * (LOOK_SHARE - 1), LOOK_MS), LOOK_MOST_MS);
 }
 
 /* The nonces of sessions that have ended make place: there are never more than slots of the others. */
@@ -206,8 +205,7 @@ static struct connection *make_place(struct rpc_server *s, const struct ip_addre
 	return oldest;
 }
 
-static enum oncrpc_result answer(
-	struct rpc_server *s, const struct connection *c, const struct oncrpc_call *call)
+static enum oncrpc_result answer(struct rpc_server *s, const struct connection *c, const struct oncrpc_call *call)
 {
 	if (call->program != LOCAL_RPC_PROGRAM)
 		return ONCRPC_PROG_UNAVAIL;
@@ -272,8 +270,7 @@ static bool accept_one(struct rpc_server *s, int listener)
 {
 	struct sockaddr_storage from, own;
 	socklen_t len = sizeof(from), own_len = sizeof(own);
-	_cleanup_close_ int fd =
-		accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	_cleanup_close_ int fd = accept4(listener, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	struct ip_address peer, at;
 	struct connection *place;
 	uint16_t port;
@@ -282,7 +279,8 @@ static bool accept_one(struct rpc_server *s, int listener)
 		return errno == ECONNABORTED || errno == EINTR;
 	if (ip_address_from_sockaddr(&from, &peer, &port) < 0 ||
 		getsockname(fd, (struct sockaddr *)&own, &own_len) < 0 ||
-		ip_address_from_sockaddr(&own, &at, NULL) < 0 || !nfs_listeners_cover(s->listeners.server, s->listeners.nserver, &at))
+		ip_address_from_sockaddr(&own, &at, NULL) < 0 ||
+		!nfs_listeners_cover(s->listeners.server, s->listeners.nserver, &at))
 		return true;
 	place = make_place(s, &peer, port < FIRST_FREE_PORT);
 	if (place == NULL)
@@ -361,8 +359,7 @@ static void close_all(struct rpc_server *s)
 	free(s);
 }
 
-int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports,
-	struct rpc_server **ret)
+int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports, struct rpc_server **ret)
 {
 	struct rpc_server *s = calloc(1, sizeof(*s));
 	int r;

@@ -22,7 +22,6 @@ struct rpc_server;
  * Makes the thread. The broker and the exports must outlive it. An error when there is none, or when
  * the NFS server serves and its addresses are taken on our port; the log says so.
  */
-int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports,
-	struct rpc_server **ret);
+int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports, struct rpc_server **ret);
 /* Ends the thread and closes everything. NULL; or s, and nothing is closed, when the thread does not end within 2 s. */
 struct rpc_server *rpc_server_stop(struct rpc_server *s);

@@ -42,8 +42,8 @@ void nonces_init(struct nonces *n, struct registry_slot *slots)
 	n->slots = slots;
 }
 
-int nonces_announce(
-	struct nonces *n, void *owner, const uint8_t half[NONCE_BYTES], uint8_t ret_half[NONCE_BYTES], uint32_t *ret_slot)
+int nonces_announce(struct nonces *n, void *owner, const uint8_t half[NONCE_BYTES], uint8_t ret_half[NONCE_BYTES],
+	uint32_t *ret_slot)
 {
 	uint8_t hash[NONCE_BYTES];
 	uint32_t slot = 0;

@@ -3,9 +3,9 @@
  * The nonces that clients have announced, and the slots of the registry's file that show their hashes
  * (registry_layout.h). A nonce is good once, for NONCE_LIFETIME_S, and only while its announcer's connection lives.
  *
- * The slots lie in a mapping of the file, so that nothing here is a call that a file system or a stranger could hold up.
- * They are written by process_vm_writev(2), which fails where the file was cut short (-EFAULT) instead of raising SIGBUS.
- * Guarded by the caller's lock, the broker's.
+ * The slots lie in a mapping of the file, so that nothing here is a call that a file system or a stranger could hold
+ * up. They are written by process_vm_writev(2), which fails where the file was cut short (-EFAULT) instead of raising
+ * SIGBUS. Guarded by the caller's lock, the broker's.
  */
 #pragma once
 
@@ -30,11 +30,11 @@ struct nonces {
 void nonces_init(struct nonces *n, struct registry_slot *slots);
 
 /*
- * Makes a nonce of the announcer's half and one of ours. An earlier nonce of the same owner ends with that. -EUSERS when
- * there is no free slot, -EFAULT when the file has none any more.
+ * Makes a nonce of the announcer's half and one of ours. An earlier nonce of the same owner ends with that. -EUSERS
+ * when there is no free slot, -EFAULT when the file has none any more.
  */
-int nonces_announce(
-	struct nonces *n, void *owner, const uint8_t half[NONCE_BYTES], uint8_t ret_half[NONCE_BYTES], uint32_t *ret_slot);
+int nonces_announce(struct nonces *n, void *owner, const uint8_t half[NONCE_BYTES], uint8_t ret_half[NONCE_BYTES],
+	uint32_t *ret_slot);
 
 /* The owner of a nonce that is announced, in time and not used; or NULL. */
 void *nonces_find(const struct nonces *n, const uint8_t nonce[NONCE_BYTES]);

@@ -27,7 +27,7 @@ bool owner_check(int fd, dev_t device, const struct owner_proof *wanted)
 	struct statx stx;
 
 	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &stx) == 0 &&
-		makedev(stx.stx_dev_major, stx.stx_dev_minor) == device && S_ISREG(stx.stx_mode) &&
-		fgetxattr(fd, OWNER_PROOF, &there, sizeof(there)) == sizeof(there) &&
-		memcmp(&there, wanted, sizeof(there)) == 0;
+	       makedev(stx.stx_dev_major, stx.stx_dev_minor) == device && S_ISREG(stx.stx_mode) &&
+	       fgetxattr(fd, OWNER_PROOF, &there, sizeof(there)) == sizeof(there) &&
+	       memcmp(&there, wanted, sizeof(there)) == 0;
 }

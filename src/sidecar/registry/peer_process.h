@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The process behind an AF_UNIX connection: SO_PEERCRED tells its number, which may be another process's by now. Any thread. */
+/* The process behind an AF_UNIX connection: SO_PEERCRED tells its number, which may be another process's by now. Any
+ * thread. */
 #pragma once
 
 #include <stdbool.h>

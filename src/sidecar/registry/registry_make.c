@@ -81,8 +81,9 @@ static int take_directory(int dir, const char *path, uid_t uid, struct registry_
 	if (fstat(dir, &st) < 0)
 		return fail(fault, -errno, "%s: %s", path, strerror(errno));
 	if (st.st_uid != uid)
-		return fail(fault, -EPERM, "%s: belongs to uid %u, must belong to uid %u, the sidecar's user; remove it",
-			path, st.st_uid, uid);
+		return fail(fault, -EPERM,
+			"%s: belongs to uid %u, must belong to uid %u, the sidecar's user; remove it", path, st.st_uid,
+			uid);
 	if ((st.st_mode & 07777) != REGISTRY_DIR_MODE)
 		return fail(fault, -EPERM, "%s: mode %04o, must be %04o; remove it", path, st.st_mode & 07777,
 			REGISTRY_DIR_MODE);
@@ -150,8 +151,8 @@ static int make_file(int dir, struct registry_fault *fault)
 }
 
 /*
- * True if this process listens on the socket inode, and not one that had the same number before; the connection that shows
- * it is gone again.
+ * True if this process listens on the socket inode, and not one that had the same number before; the connection that
+ * shows it is gone again.
  */
 static bool is_own(int listener, int path)
 {
@@ -167,7 +168,7 @@ static bool is_own(int listener, int path)
 	accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	(void)close_fd(accepted);
 	return accepted >= 0 && getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && peer.pid == getpid() &&
-		peer_process_is_there(fd);
+	       peer_process_is_there(fd);
 }
 
 static int bind_and_mark(int dir, int listener, const char *name, struct registry_mark *ret_mark)
@@ -199,7 +200,8 @@ static int make_socket(int dir, struct registry_mark *ret_mark, struct registry_
 	char name[SECRET_NAME];
 	int r = fd < 0 ? -errno : 0;
 
-	/* What a stranger sends along hangs whoever closes it: before the match nothing can be sent along. Since Linux 6.16. */
+	/* What a stranger sends along hangs whoever closes it: before the match nothing can be sent along. Since
+	 * Linux 6.16. */
 	if (r == 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 	secret_name(name);
@@ -336,8 +338,9 @@ static int take_over(int listener, int file, const struct result *result, struct
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
 	if (getsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) < 0)
-		log_info("this kernel, older than Linux 6.16, lets clients send descriptors before their match: one that blocks "
-			"whoever closes it blocks that client's session");
+		log_info("this kernel, older than Linux 6.16, lets clients send descriptors before their match: one "
+			 "that blocks "
+			 "whoever closes it blocks that client's session");
 	*ret = (struct registry_made){.listener = listener, .socket = result->socket, .file = map};
 	return 0;
 }
@@ -363,9 +366,12 @@ int registry_make(const char *path, uid_t uid, gid_t gid, struct registry_made *
 		/* It may wait for a lock where no signal reaches it: nobody waits for it here. */
 		(void)kill(child, SIGKILL);
 		return fail(fault, r,
-			"%s: could not be made within %d s: a process keeps the directory locked (of one that is there already, with "
-			"CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH; of its parent, anybody who may list that); end that process, or "
-			"name another directory (--registry=)", path, TIME_LIMIT_MS / 1000);
+			"%s: could not be made within %d s: a process keeps the directory locked (of one that is there "
+			"already, with "
+			"CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH; of its parent, anybody who may list that); end that "
+			"process, or "
+			"name another directory (--registry=)",
+			path, TIME_LIMIT_MS / 1000);
 	}
 	if (child > 0)
 		(void)waitpid(child, NULL, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The registry as the sidecar makes it at its start (registry_layout.h): the directory, the file of slots, and the socket
- * on which it listens, each with its mark. The directory is kept where it is this sidecar's user's, since the bind
- * mounts of containers follow the inode; file and socket are new each time.
+ * The registry as the sidecar makes it at its start (registry_layout.h): the directory, the file of slots, and the
+ * socket on which it listens, each with its mark. The directory is kept where it is this sidecar's user's, since the
+ * bind mounts of containers follow the inode; file and socket are new each time.
  *
  * Whoever may write in the directory, or list it, can hold its lock for ever. So a child process does all this, with a
  * time limit, as the registry's own user, and nothing is made, removed or renamed there afterwards: a socket

@@ -5,8 +5,7 @@ static struct backing *find(const struct backing_table *t, int32_t id)
 {
 	const struct list *bucket = &t->buckets[(uint32_t)id % BACKING_BUCKETS];
 
-	LIST_FOREACH(pos, bucket)
-	{
+	LIST_FOREACH (pos, bucket) {
 		struct backing *b = CONTAINER_OF(pos, struct backing, node);
 
 		if (b->id == id)
@@ -34,7 +33,7 @@ void backing_table_init(struct backing_table *t)
 void backing_table_done(struct backing_table *t)
 {
 	for (size_t i = 0; i < BACKING_BUCKETS; i++)
-		LIST_FOREACH(pos, &t->buckets[i])
+		LIST_FOREACH (pos, &t->buckets[i])
 			drop(t, CONTAINER_OF(pos, struct backing, node));
 }
 
@@ -61,7 +60,7 @@ const struct backing *backing_table_find(const struct backing_table *t, int32_t 
 void backing_table_withdraw(struct backing_table *t)
 {
 	for (size_t i = 0; i < BACKING_BUCKETS; i++)
-		LIST_FOREACH(pos, &t->buckets[i])
+		LIST_FOREACH (pos, &t->buckets[i])
 			CONTAINER_OF(pos, struct backing, node)->writable = false;
 }
 

@@ -19,9 +19,9 @@
 struct backing {
 	struct list node;
 	int32_t id;
-	int fd;                    /* the table's; -1 of what was sent away */
-	bool writable;             /* the session may change the file by it */
-	struct broker_cred cred;   /* as which the kernel writes to it */
+	int fd;                  /* the table's; -1 of what was sent away */
+	bool writable;           /* the session may change the file by it */
+	struct broker_cred cred; /* as which the kernel writes to it */
 	struct export_mount *mount;
 };
 
@@ -33,7 +33,8 @@ struct backing_table {
 void backing_table_init(struct backing_table *t);
 void backing_table_done(struct backing_table *t); /* closes every descriptor */
 
-/* Copies what; takes over its fd, but not on failure, and refers to its mount. An id that is there already gets what is new. */
+/* Copies what; takes over its fd, but not on failure, and refers to its mount. An id that is there already gets what is
+ * new. */
 int backing_table_add(struct backing_table *t, const struct backing *what);
 /* NULL when it is not there. */
 const struct backing *backing_table_find(const struct backing_table *t, int32_t id);

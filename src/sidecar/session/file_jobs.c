@@ -95,8 +95,7 @@ static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 static int answer(int socket, const struct file_job *job, int64_t result, const struct broker_attr *attr)
 {
 	uint32_t type = job->type | BROKER_REPLY;
-	struct broker_amount amount = {
-		.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
+	struct broker_amount amount = {.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
 
 	if (job->type == BROKER_TRUNCATE) {
 		struct broker_truncated truncated = {.error = (int32_t)result, .attr = *attr};
@@ -149,9 +148,7 @@ static void *work(void *arg)
 
 void file_jobs_init(struct file_jobs *q, int socket)
 {
-	*q = (struct file_jobs){.lock = PTHREAD_MUTEX_INITIALIZER,
-		.wake = PTHREAD_COND_INITIALIZER,
-		.socket = socket};
+	*q = (struct file_jobs){.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .socket = socket};
 }
 
 void file_jobs_done(struct file_jobs *q)

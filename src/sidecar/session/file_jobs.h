@@ -21,10 +21,10 @@
 #define FILE_JOBS_PENDING 256
 
 struct file_job {
-	uint32_t type;   /* BROKER_COMMIT, FALLOCATE, SEEK, COPY, TRUNCATE, SYNC_DIR */
+	uint32_t type; /* BROKER_COMMIT, FALLOCATE, SEEK, COPY, TRUNCATE, SYNC_DIR */
 	uint64_t request;
-	int fd;          /* what is asked about; of COPY the source */
-	int target;      /* what is changed: FALLOCATE, COPY, TRUNCATE; else -1 */
+	int fd;                  /* what is asked about; of COPY the source */
+	int target;              /* what is changed: FALLOCATE, COPY, TRUNCATE; else -1 */
 	struct broker_cred cred; /* for that */
 	union {
 		struct broker_range range;

@@ -25,27 +25,32 @@
 #include "sidecar/registry/owner_check.h"
 #include "sidecar/broker/packet.h"
 
-#define MAX_IDS      16384
+#define MAX_IDS 16384
 /* of RLIMIT_NOFILE, for all that is no backing file */
-#define SPARE_FDS    (2 * FILE_JOBS_PENDING + 3 * FILE_JOBS_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
-#define ANNOUNCE_MS  10000
-#define MATCH_MS     (NONCE_LIFETIME_S * 1000)
-#define HELLO_MS     10000
-#define IDLE_MS      60000 /* without a request and without ids: the exports' mounts are let go */
-#define FIRST_FREE_PORT 1024 /* below: reserved for root */
+#define SPARE_FDS       (2 * FILE_JOBS_PENDING + 3 * FILE_JOBS_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
+#define ANNOUNCE_MS     10000
+#define MATCH_MS        (NONCE_LIFETIME_S * 1000)
+#define HELLO_MS        10000
+#define IDLE_MS         60000 /* without a request and without ids: the exports' mounts are let go */
+#define FIRST_FREE_PORT 1024  /* below: reserved for root */
 
-enum state { NEW, ANNOUNCED, MATCHED, READY };
+enum state {
+	NEW,
+	ANNOUNCED,
+	MATCHED,
+	READY
+};
 
 /* The thread's own; nobody else sees it. */
 struct run {
 	struct session *s;
 	enum state state;
-	uint64_t deadline_ms; /* of the state; of READY: how long the last match is believed */
-	unsigned matches;     /* that were handled */
+	uint64_t deadline_ms;     /* of the state; of READY: how long the last match is believed */
+	unsigned matches;         /* that were handled */
 	struct owner_proof proof; /* what PROVE's descriptor is to carry */
 	struct locator locator;
 	int fuse_fd;
-	int judged; /* of what came with PROVE or HELLO: judge_descriptor() */
+	int judged;   /* of what came with PROVE or HELLO: judge_descriptor() */
 	bool trusted; /* the client owns this machine anyway */
 	unsigned max_ids;
 	struct backing_table ids;
@@ -85,10 +90,8 @@ static void enter(struct run *x, enum state state, unsigned ms)
 
 static int error_of(enum reason reason)
 {
-	return reason == REASON_BAD_HANDLE || reason == REASON_WRONG_EXPORT ||
-			reason == REASON_NOT_EXPORTED
-		? -ESTALE
-		: -EACCES;
+	return reason == REASON_BAD_HANDLE || reason == REASON_WRONG_EXPORT || reason == REASON_NOT_EXPORTED ? -ESTALE
+													     : -EACCES;
 }
 
 /* A client of another version is told by the one message that all versions know. */
@@ -134,8 +137,7 @@ static int on_prove(struct run *x, const struct packet *p)
 }
 
 /* Fills the reply; REASON_NONE when the root is what this host has under that handle. */
-static enum reason look_at_root(
-	struct run *x, const struct broker_fh *fh, struct broker_hello_reply *reply)
+static enum reason look_at_root(struct run *x, const struct broker_fh *fh, struct broker_hello_reply *reply)
 {
 	struct location at;
 	struct statx stx;
@@ -146,7 +148,8 @@ static enum reason look_at_root(
 		return reason;
 	fd = export_mount_resolve(at.mount, &at.handle);
 	if (fd == -EPERM)
-		log_warning_limited("open_by_handle_at(2) is not permitted: a seccomp filter forbids it, perhaps a container "
+		log_warning_limited(
+			"open_by_handle_at(2) is not permitted: a seccomp filter forbids it, perhaps a container "
 			"engine's");
 	if (fd < 0 || grant_attributes(fd, &stx, &reply->root) < 0)
 		return REASON_WRONG_EXPORT;
@@ -214,8 +217,8 @@ static int keep_grant(struct run *x, const struct broker_open_reply *reply, cons
 static int on_open(struct run *x, const struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
-		x->ids.count < x->max_ids && (x->fuse_fd < 0 || x->s->account.connection != NULL) &&
-		account_take(&x->s->broker->account, &x->s->account) >= 0;
+		     x->ids.count < x->max_ids && (x->fuse_fd < 0 || x->s->account.connection != NULL) &&
+		     account_take(&x->s->broker->account, &x->s->account) >= 0;
 	struct location at;
 	struct grant_context g = {.server = x->locator.table->server,
 		.at = &at,
@@ -269,8 +272,7 @@ static int on_release(struct run *x, const struct packet *p)
 		account_closed(account, &x->s->account, removed >= 0);
 	else if (r >= 0)
 		account_give(account, &x->s->account);
-	return packet_send_status(
-		x->s->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
+	return packet_send_status(x->s->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
 }
 
 /* The descriptor, still the table's; -ENOENT for an id of another session, or of what was sent away. */
@@ -391,8 +393,7 @@ static int dispatch(struct run *x, struct packet *p)
 	case BROKER_HELLO:
 		return on_hello(x, p);
 	case BROKER_PING:
-		return packet_send_status(
-			x->s->socket, BROKER_PING | BROKER_REPLY, p->header.id, 0, REASON_NONE);
+		return packet_send_status(x->s->socket, BROKER_PING | BROKER_REPLY, p->header.id, 0, REASON_NONE);
 	}
 	if (x->state != READY)
 		return -EPROTO;
@@ -483,13 +484,13 @@ static int on_event(struct run *x)
 	if (x->s->stop) {
 		/* Who hears of it asks the server, behind what is under way here. */
 		file_jobs_done(&x->jobs);
-		(void)packet_send_status(
-			x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
+		(void)packet_send_status(x->s->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
 		return -ESHUTDOWN;
 	}
 	if (broker_matched(x->s, &x->matches, &peer, &port)) {
-		int r = x->state == READY ? on_match_again(x, &peer, port)
-			: x->state == ANNOUNCED ? on_match(x, &peer, port) : -EPROTO;
+		int r = x->state == READY       ? on_match_again(x, &peer, port)
+			: x->state == ANNOUNCED ? on_match(x, &peer, port)
+						: -EPROTO;
 
 		if (r < 0)
 			return r;
@@ -506,8 +507,7 @@ static int on_timeout(struct run *x)
 
 static int loop(struct run *x)
 {
-	struct pollfd fds[] = {{.fd = x->s->socket, .events = POLLIN},
-		{.fd = x->s->event_fd, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = x->s->socket, .events = POLLIN}, {.fd = x->s->event_fd, .events = POLLIN}};
 	struct packet p;
 	int r;
 

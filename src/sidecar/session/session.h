@@ -4,8 +4,8 @@
  * bounded times, until its socket closes, it breaks the protocol, or the sidecar stops.
  *
  * Runs on a thread with a descriptor table of its own, in which nothing lies but what this session
- * needs. A descriptor from the client that hangs whoever touches it keeps this thread waiting for the process that received
- * it (guarded_receive.h), and nobody else.
+ * needs. A descriptor from the client that hangs whoever touches it keeps this thread waiting for the process that
+ * received it (guarded_receive.h), and nobody else.
  */
 #pragma once
 

@@ -33,15 +33,18 @@ static void what_is_no_text_is_shown_as_a_question_mark(void **state)
 	static const struct {
 		const char *is, *shown;
 	} cases[] = {
-		{"", ""},
-		{"plain ~ text", "plain ~ text"},
+		{"", ""}, {"plain ~ text", "plain ~ text"},
 		{"\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80", "\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80"},
 		{"a\nb\r\tc\033[2J\x7f", "a?b??c?[2J?"},
-		{"\xc2\x9b" "31m \xc2\x85", "?31m ?"},                       /* CSI and NEL as one character */
-		{"a\xe2\x80\xae" "b\xe2\x81\xa6\xe2\x80\xa8", "a?b??"},     /* right to left, isolates, a line's end */
-		{"\xff\xfe \x9b \xc3 \xe2\x82", "?? ? ? ??"},               /* no UTF-8, cut off */
-		{"\xc0\x8a \xe0\x80\x8a \xed\xa0\x80", "?? ??? ???"},      /* too long, a surrogate */
-		{"\xf4\x90\x80\x80", "????"},                               /* beyond Unicode */
+		{"\xc2\x9b"
+		 "31m \xc2\x85",
+			"?31m ?"}, /* CSI and NEL as one character */
+		{"a\xe2\x80\xae"
+		 "b\xe2\x81\xa6\xe2\x80\xa8",
+			"a?b??"},                                     /* right to left, isolates, a line's end */
+		{"\xff\xfe \x9b \xc3 \xe2\x82", "?? ? ? ??"},         /* no UTF-8, cut off */
+		{"\xc0\x8a \xe0\x80\x8a \xed\xa0\x80", "?? ??? ???"}, /* too long, a surrogate */
+		{"\xf4\x90\x80\x80", "????"},                         /* beyond Unicode */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -97,8 +100,7 @@ static void a_list_keeps_its_order(void **state)
 	}
 	list_splice(&a, &b);
 	assert_true(list_empty(&b));
-	LIST_FOREACH(pos, &a)
-	{
+	LIST_FOREACH (pos, &a) {
 		assert_int_equal(CONTAINER_OF(pos, struct item, node)->n, expected);
 		expected++;
 		list_remove(pos);

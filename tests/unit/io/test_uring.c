@@ -139,8 +139,13 @@ static void direct_reads_end_with_the_file(void **state)
 	assert_int_equal(fcntl(f->fd, F_SETFL, O_DIRECT), 0);
 	for (size_t from = 0; from < SIZE + align; from += 25 * align) {
 		struct waiter w = {.done = &f->done,
-			.io = {.file = &f->file, .offset = from, .size = 100 * align, .no_cache = true,
-				.align = align, .buf = aligned_alloc(align, 100 * align), .done = note}};
+			.io = {.file = &f->file,
+				.offset = from,
+				.size = 100 * align,
+				.no_cache = true,
+				.align = align,
+				.buf = aligned_alloc(align, 100 * align),
+				.done = note}};
 
 		assert_non_null(w.io.buf);
 		uring_read(f->uring, &w.io);
@@ -181,8 +186,13 @@ static void direct_reads_end_where_the_file_did(void **state)
 	for (int n = 0; n < 5000 && w.result >= 0; n++) {
 		uint64_t end = (uint64_t)lseek(f->fd, 0, SEEK_END);
 
-		w.io = (struct uring_io){.file = &f->file, .offset = end / align * align, .size = 16 * align,
-			.no_cache = true, .align = align, .buf = aligned_alloc(align, 16 * align), .done = note};
+		w.io = (struct uring_io){.file = &f->file,
+			.offset = end / align * align,
+			.size = 16 * align,
+			.no_cache = true,
+			.align = align,
+			.buf = aligned_alloc(align, 16 * align),
+			.done = note};
 		assert_non_null(w.io.buf);
 		uring_read(f->uring, &w.io);
 		assert_int_equal(sem_wait(&f->done), 0);
@@ -244,8 +254,13 @@ static void what_is_written_is_there(void **state)
 		bytes[i] = (uint8_t)(content[i] ^ 0x5a);
 	for (unsigned n = 0; n < MANY; n++) {
 		w[n] = (struct waiter){.done = &f->done,
-			.io = {.file = &f->file, .offset = n * 500U, .buf = bytes + n * 500U, .size = n + 1 < MANY ? 500 : SIZE - n * 500U,
-				.how = n % 3 == 0 ? RWF_SYNC : 0, .as_root = n % 2 == 0, .done = note}};
+			.io = {.file = &f->file,
+				.offset = n * 500U,
+				.buf = bytes + n * 500U,
+				.size = n + 1 < MANY ? 500 : SIZE - n * 500U,
+				.how = n % 3 == 0 ? RWF_SYNC : 0,
+				.as_root = n % 2 == 0,
+				.done = note}};
 		uring_write(f->uring, &w[n].io);
 	}
 	for (unsigned n = 0; n < MANY; n++)
@@ -254,7 +269,8 @@ static void what_is_written_is_there(void **state)
 		assert_int_equal(w[n].calls, 1);
 		assert_int_equal(w[n].result, w[n].io.size);
 	}
-	assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = bytes, .size = 1000, .how = RWF_APPEND}), 1000);
+	assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = bytes, .size = 1000, .how = RWF_APPEND}),
+		1000);
 	uring_sync(f->uring, &last.io);
 	assert_int_equal(sem_wait(&f->done), 0);
 	assert_int_equal(last.result, 0);
@@ -277,7 +293,8 @@ static void writes_clear_set_id_bits(void **state)
 		skip();
 	for (int as_root = 0; as_root < 2; as_root++) {
 		assert_int_equal(fchmod(f->fd, 06777), 0);
-		assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = &byte, .size = 1, .as_root = as_root}), 1);
+		assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = &byte, .size = 1, .as_root = as_root}),
+			1);
 		assert_int_equal(fstat(f->fd, &st), 0);
 		assert_int_equal(st.st_mode & 07777, 0777);
 	}
@@ -293,7 +310,8 @@ static void a_limit_of_ours_is_an_error(void **state)
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
 	low = (struct rlimit){.rlim_cur = SIZE + 50, .rlim_max = before.rlim_max};
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &low), 0);
-	assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = bytes, .size = 100, .offset = SIZE + 60}), -EFBIG);
+	assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = bytes, .size = 100, .offset = SIZE + 60}),
+		-EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_int_equal(write_one(f, &none, (struct uring_io){.buf = bytes, .size = 1}), -EBADF);
 }
@@ -380,8 +398,14 @@ static void note_closed(struct uring_file *file)
 static void read_by_rings(struct fixture *f, struct uring_file *file, struct iovec payload, int times)
 {
 	for (int n = 0; n < times; n++) {
-		struct waiter w = {.done = &f->done, .io = {.file = file, .offset = (uint64_t)n * 1000, .size = 5000,
-							.align = 1, .no_cache = true, .payload = payload, .done = note}};
+		struct waiter w = {.done = &f->done,
+			.io = {.file = file,
+				.offset = (uint64_t)n * 1000,
+				.size = 5000,
+				.align = 1,
+				.no_cache = true,
+				.payload = payload,
+				.done = note}};
 
 		w.io.buf = payload.iov_base ? (uint8_t *)payload.iov_base + n : malloc(w.io.size);
 		uring_read(f->uring, &w.io);
@@ -462,8 +486,14 @@ static void payloads_are_registered(void **state)
 	}
 	payload = (struct iovec){.iov_base = room, .iov_len = count * size};
 	for (unsigned n = 0; n < count; n++) { /* of which only the beginning is registered */
-		struct waiter w = {.done = &f->done, .io = {.file = &f->file, .size = 5000, .align = 1, .no_cache = true,
-			.payload = payload, .buf = room + REGISTERED_BYTES - 50 * n, .done = note}};
+		struct waiter w = {.done = &f->done,
+			.io = {.file = &f->file,
+				.size = 5000,
+				.align = 1,
+				.no_cache = true,
+				.payload = payload,
+				.buf = room + REGISTERED_BYTES - 50 * n,
+				.done = note}};
 
 		uring_read(f->uring, &w.io);
 		assert_int_equal(sem_wait(&f->done), 0);
@@ -473,8 +503,12 @@ static void payloads_are_registered(void **state)
 	assert_int_equal(getrlimit(RLIMIT_MEMLOCK, &pinned), 0);
 	assert_true(eventually("UserBufs:", pinned.rlim_cur > 1U << 22 ? 2 : 0, 32));
 	for (int n = 0; n < 100; n++)
-		assert_int_equal(write_one(f, &f->file, (struct uring_io){.buf = (uint8_t *)payload.iov_base + n,
-			.payload = payload, .size = 100, .offset = SIZE + 100 * (uint64_t)n}), 100);
+		assert_int_equal(write_one(f, &f->file,
+					 (struct uring_io){.buf = (uint8_t *)payload.iov_base + n,
+						 .payload = payload,
+						 .size = 100,
+						 .offset = SIZE + 100 * (uint64_t)n}),
+			100);
 	for (int n = 0; n < 100; n++) {
 		uint8_t bytes[100];
 

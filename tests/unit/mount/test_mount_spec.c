@@ -30,9 +30,8 @@ static void specs_have_a_server_and_an_export(void **state)
 
 static void other_specs_are_explained(void **state)
 {
-	static const char *const wrong[] = {
-		"", "nas", ":/a", "nas:a", "nas:", "[::1]/a", "[::1:/a", "[]:/a", "fe80::1:/a", "/srv",
-		"nfs://nas/a"};
+	static const char *const wrong[] = {"", "nas", ":/a", "nas:a", "nas:", "[::1]/a", "[::1:/a", "[]:/a",
+		"fe80::1:/a", "/srv", "nfs://nas/a"};
 	struct mount_spec s;
 
 	for (size_t n = 0; n < ARRAY_SIZE(wrong); n++) {

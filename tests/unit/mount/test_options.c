@@ -115,10 +115,10 @@ static void what_fstabs_have_is_accepted(void **state)
 static void what_means_nothing_here_is_accepted(void **state)
 {
 	static const char *const words[] = {"tcp", "v3", "intr", "nointr", "sharecache", "nosharecache", "fsc",
-		"fsc=tag", "nofsc", "posix", "noposix", "nosoftreval", "migration", "nomigration",
-		"trunkdiscovery", "notrunkdiscovery", "max_connect=4", "clientaddr=10.0.0.1", "addr=::1",
-		"mountaddr=10.0.0.1", "bsize=8192", "namlen=255", "relatime", "strictatime", "nodiratime",
-		"lazytime", "dirsync", "nomand", "noiversion", "silent"};
+		"fsc=tag", "nofsc", "posix", "noposix", "nosoftreval", "migration", "nomigration", "trunkdiscovery",
+		"notrunkdiscovery", "max_connect=4", "clientaddr=10.0.0.1", "addr=::1", "mountaddr=10.0.0.1",
+		"bsize=8192", "namlen=255", "relatime", "strictatime", "nodiratime", "lazytime", "dirsync", "nomand",
+		"noiversion", "silent"};
 	struct mount_options o, defaults;
 
 	options_init(&defaults);
@@ -323,8 +323,7 @@ static void mount_flags_are_those_of_mount_2(void **state)
 	assert_int_equal(parse(&o, "rw"), 0);
 	assert_int_equal(options_mount_flags(&o), 0);
 	assert_int_equal(parse(&o, "ro,nosuid,nodev,noexec,noatime"), 0);
-	assert_int_equal(options_mount_flags(&o),
-		MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME);
+	assert_int_equal(options_mount_flags(&o), MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME);
 	assert_int_equal(parse(&o, "ro,rw,noexec,exec"), 0);
 	assert_int_equal(options_mount_flags(&o), 0);
 }
@@ -335,8 +334,7 @@ static int remount(const char *running_list, const char *list)
 
 	assert_int_equal(parse(&running, running_list), 0);
 	agreed = running;
-	assert_int_equal(
-		options_parse(&agreed, "rsize=65536,port=2049", false, sentence, sizeof(sentence)), 0);
+	assert_int_equal(options_parse(&agreed, "rsize=65536,port=2049", false, sentence, sizeof(sentence)), 0);
 	assert_true(options_ask_remount(list));
 	wanted = running;
 	wanted.remount = true;
@@ -379,8 +377,7 @@ static void a_remount_may_repeat_what_runs(void **state)
 	assert_int_equal(remount("rsize=1048576", "remount,rsize=65536,port=2049"), 0);
 	assert_int_equal(remount("rsize=1048576", "remount,rsize=4096"), -EINVAL);
 	/* What mount(8) takes from the kernel's table. */
-	assert_int_equal(
-		remount("", "rw,relatime,remount,user_id=0,group_id=0,allow_other,max_read=1048576"), 0);
+	assert_int_equal(remount("", "rw,relatime,remount,user_id=0,group_id=0,allow_other,max_read=1048576"), 0);
 }
 
 /* Every wrong option is named, with its value and what would be right. */

@@ -31,13 +31,13 @@ static struct oncrpc_call uuid_call(void)
 /* As rpc.statd's or the kernel's client would put it on the wire (RFC 5531). */
 static void a_call_is_encoded_byte_for_byte(void **state)
 {
-	static const uint8_t expected[] = {0x80, 0, 0, 92, /* last fragment, 92 bytes */
-		1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 2,        /* xid, CALL, RPC version 2 */
-		0x00, 0x06, 0x1a, 0xfa, 0, 0, 0, 1, 0, 0, 0, 1, /* 400122, 1, UUID_IS_LOCAL */
-		0, 0, 0, 1, 0, 0, 0, 36,                   /* AUTH_UNIX of 36 bytes */
+	static const uint8_t expected[] = {0x80, 0, 0, 92,                /* last fragment, 92 bytes */
+		1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 2,                       /* xid, CALL, RPC version 2 */
+		0x00, 0x06, 0x1a, 0xfa, 0, 0, 0, 1, 0, 0, 0, 1,           /* 400122, 1, UUID_IS_LOCAL */
+		0, 0, 0, 1, 0, 0, 0, 36,                                  /* AUTH_UNIX of 36 bytes */
 		0, 0, 0, 0, 0, 0, 0, 5, 'h', 'o', 's', 't', '1', 0, 0, 0, /* stamp, machine */
-		0, 0, 3, 0xe8, 0, 0, 0, 100, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 27, 0, 0, 0, 0,
-		0, 0, 0, 0, /* verifier: none */
+		0, 0, 3, 0xe8, 0, 0, 0, 100, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 27, 0, 0, 0, 0, 0, 0, 0,
+		0, /* verifier: none */
 		1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 	struct oncrpc_call c = uuid_call();
 	uint8_t buf[ONCRPC_MAX_RECORD];
@@ -93,9 +93,8 @@ static void records_wait_for_their_end_and_stay_bounded(void **state)
 
 static void each_answer_is_told_apart(void **state)
 {
-	static const enum oncrpc_result all[] = {ONCRPC_SUCCESS, ONCRPC_PROG_UNAVAIL,
-		ONCRPC_PROG_MISMATCH, ONCRPC_PROC_UNAVAIL, ONCRPC_GARBAGE_ARGS, ONCRPC_SYSTEM_ERR,
-		ONCRPC_DENIED_VERSION, ONCRPC_DENIED_AUTH};
+	static const enum oncrpc_result all[] = {ONCRPC_SUCCESS, ONCRPC_PROG_UNAVAIL, ONCRPC_PROG_MISMATCH,
+		ONCRPC_PROC_UNAVAIL, ONCRPC_GARBAGE_ARGS, ONCRPC_SYSTEM_ERR, ONCRPC_DENIED_VERSION, ONCRPC_DENIED_AUTH};
 	uint8_t buf[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -105,8 +104,7 @@ static void each_answer_is_told_apart(void **state)
 		assert_true(n > 0);
 		assert_int_equal(oncrpc_decode_reply(buf, (size_t)n, 7, &got, NULL, NULL), 0);
 		assert_int_equal(got, all[i]);
-		assert_int_equal(
-			oncrpc_decode_reply(buf, (size_t)n, 8, &got, NULL, NULL), -ENOMSG);
+		assert_int_equal(oncrpc_decode_reply(buf, (size_t)n, 8, &got, NULL, NULL), -ENOMSG);
 	}
 }
 

@@ -33,7 +33,7 @@ static bool is_root(void)
 	char map[128];
 
 	return geteuid() == 0 && read_small_file("/proc/self/uid_map", map, sizeof(map)) > 0 &&
-		strstr(map, "4294967295") != NULL;
+	       strstr(map, "4294967295") != NULL;
 }
 
 static int make(void **state)
@@ -208,7 +208,7 @@ static void a_file_of_another_boot_or_version_is_refused(void **state)
 
 /* ---- names that change meanwhile ---- */
 
-#define LOOKS 3000
+#define LOOKS  3000
 #define STARTS 800
 
 /* What another thread does with the names until it is told to end. */
@@ -316,7 +316,7 @@ static void a_look_while_names_are_exchanged_finds_the_registry_or_none(void **s
 
 static atomic_uint strangers_marked;
 
-/* All that somebody can put where a sidecar is about to make its directory, in turn; and whether the sidecar took it. */
+/* All that a stranger can put in turn where a sidecar is about to make its directory; true if the sidecar took it. */
 static void put_something(void)
 {
 	static __thread unsigned turn;
@@ -526,7 +526,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(one_that_others_may_write_is_refused, make, clean),
 		cmocka_unit_test_setup_teardown(a_mark_is_worth_something_on_its_own_inode_only, make, clean),
 		cmocka_unit_test_setup_teardown(a_file_of_another_boot_or_version_is_refused, make, clean),
-		cmocka_unit_test_setup_teardown(a_look_while_names_are_exchanged_finds_the_registry_or_none, make, clean),
+		cmocka_unit_test_setup_teardown(a_look_while_names_are_exchanged_finds_the_registry_or_none, make,
+			clean),
 		cmocka_unit_test_setup_teardown(what_is_put_there_while_a_sidecar_starts_is_not_its_own, make, clean),
 		cmocka_unit_test(a_nonce_serves_once),
 		cmocka_unit_test(a_nonce_ends_with_its_owner_and_with_the_next_one),

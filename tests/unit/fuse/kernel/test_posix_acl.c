@@ -18,8 +18,8 @@ struct value {
 
 static void add(struct value *v, uint32_t tag, uint32_t perm, uint32_t id)
 {
-	const uint8_t entry[8] = {(uint8_t)tag, (uint8_t)(tag >> 8), (uint8_t)perm, (uint8_t)(perm >> 8),
-		(uint8_t)id, (uint8_t)(id >> 8), (uint8_t)(id >> 16), (uint8_t)(id >> 24)};
+	const uint8_t entry[8] = {(uint8_t)tag, (uint8_t)(tag >> 8), (uint8_t)perm, (uint8_t)(perm >> 8), (uint8_t)id,
+		(uint8_t)(id >> 8), (uint8_t)(id >> 16), (uint8_t)(id >> 24)};
 
 	if (v->size == 0) {
 		memcpy(v->bytes, "\2\0\0", 4);
@@ -222,11 +222,11 @@ static void garbage_harms_nobody(void **state)
 
 		/* Mostly in order, so that some are ACLs. */
 		for (uint32_t e = 0; e < count; e++, tag = tag + (rand() % 8 > 0))
-			add(&v, tags[rand() % 16 ? tag : (size_t)rand() % 10],
-				(uint32_t)rand() % (rand() % 4 ? 8 : 9), (uint32_t)rand() % 3 - (rand() % 8 == 0));
+			add(&v, tags[rand() % 16 ? tag : (size_t)rand() % 10], (uint32_t)rand() % (rand() % 4 ? 8 : 9),
+				(uint32_t)rand() % 3 - (rand() % 8 == 0));
 		for (uint32_t e = 0; e < count; e++)
-			entries[e] = (struct nfs_ace){
-				tags[(size_t)rand() % 10], (uint32_t)rand() % 3, (uint32_t)rand() % 9};
+			entries[e] =
+				(struct nfs_ace){tags[(size_t)rand() % 10], (uint32_t)rand() % 3, (uint32_t)rand() % 9};
 		(void)posix_acl_from_nfs(entries, count, &acl);
 		if (v.size > 0 && rand() % 8 == 0)
 			v.size -= (size_t)rand() % v.size;

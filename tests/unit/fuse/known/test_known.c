@@ -13,8 +13,11 @@ static const struct nfs_cred alice = {.uid = 1, .gid = 1}, bob = {.uid = 1, .gid
 
 static struct nfs_attr attributes(mode_t mode, uint64_t fileid, long version)
 {
-	return (struct nfs_attr){
-		.mode = mode, .fileid = fileid, .nlink = 1, .size = 10, .ctime = {.tv_sec = 5, .tv_nsec = version}};
+	return (struct nfs_attr){.mode = mode,
+		.fileid = fileid,
+		.nlink = 1,
+		.size = 10,
+		.ctime = {.tv_sec = 5, .tv_nsec = version}};
 }
 
 static struct inode *make_inode(uint8_t n, mode_t mode)

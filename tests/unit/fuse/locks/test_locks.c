@@ -101,7 +101,8 @@ static void owners_conflict_where_one_writes(void **state)
 	assert_int_equal(set(range(3, EXCLUSIVE, 9, 9)), -EAGAIN);
 	assert_int_equal(set(range(3, EXCLUSIVE, 15, LOCK_END)), 0);
 	assert_int_equal(set_on(&other_file, range(3, EXCLUSIVE, 0, LOCK_END)), 0);
-	assert_true(locks_test(table, &file, &(struct lock){.owner = 1, .mode = SHARED, .start = 20, .end = 20}, &found));
+	assert_true(
+		locks_test(table, &file, &(struct lock){.owner = 1, .mode = SHARED, .start = 20, .end = 20}, &found));
 	assert_int_equal(found.owner, 3);
 	assert_int_equal(found.start, 15);
 	assert_int_equal(found.end, LOCK_END);
@@ -110,7 +111,8 @@ static void owners_conflict_where_one_writes(void **state)
 	assert_true(locks_test(table, &file, &(struct lock){.owner = 2, .mode = NONE, .end = LOCK_END}, &found));
 	assert_int_equal(found.owner, 2);
 	assert_int_equal(found.start, 5);
-	assert_false(locks_test(table, &file, &(struct lock){.owner = 2, .mode = NONE, .start = 15, .end = LOCK_END}, &found));
+	assert_false(locks_test(table, &file, &(struct lock){.owner = 2, .mode = NONE, .start = 15, .end = LOCK_END},
+		&found));
 	closed(&file, 1);
 	closed(&file, 2);
 	assert_int_equal(set(range(3, EXCLUSIVE, 0, 14)), 0);
@@ -204,7 +206,9 @@ static void a_circle_is_a_deadlock(void **state)
 	struct waiter a, b;
 
 	for (uint64_t owner = 1; owner <= 3; owner++)
-		assert_int_equal(set_on(owner == 3 ? &other_file : &file, range(owner, EXCLUSIVE, (int64_t)owner, (int64_t)owner)), 0);
+		assert_int_equal(set_on(owner == 3 ? &other_file : &file,
+					 range(owner, EXCLUSIVE, (int64_t)owner, (int64_t)owner)),
+			0);
 	assert_int_equal(wait_for(&a, range(1, SHARED, 2, 2)), 1);
 	assert_int_equal(wait_on(&other_file, &b, range(2, SHARED, 3, 3)), 1);
 	assert_int_equal(wait_for(&(struct waiter){0}, range(3, SHARED, 1, 1)), -EDEADLK);
@@ -319,7 +323,9 @@ static unsigned seed(void)
 static struct flock kernel_range(const struct lock *l)
 {
 	return (struct flock){
-		.l_type = l->mode == EXCLUSIVE ? F_WRLCK : l->mode == SHARED ? F_RDLCK : F_UNLCK,
+		.l_type = l->mode == EXCLUSIVE ? F_WRLCK
+			  : l->mode == SHARED  ? F_RDLCK
+					       : F_UNLCK,
 		.l_whence = SEEK_SET,
 		.l_start = l->start,
 		.l_len = l->end == LOCK_END ? 0 : l->end - l->start + 1,
@@ -421,7 +427,8 @@ static void *contend(void *arg)
 		const struct nfs_fh *fh = which ? &other_file : &file;
 		bool flocks = which;
 		struct thread_wait t = {.wait = {.done = thread_told,
-						.lock = flocks ? whole(owner, EXCLUSIVE) : range(owner, EXCLUSIVE, 0, 9)},
+						.lock = flocks ? whole(owner, EXCLUSIVE)
+							       : range(owner, EXCLUSIVE, 0, 9)},
 			.lock = PTHREAD_MUTEX_INITIALIZER,
 			.answered = PTHREAD_COND_INITIALIZER};
 		int r = locks_set(table, fh, &t.wait, true);

@@ -162,7 +162,9 @@ static void a_decoy_is_found_by_handle_and_user_alone(void **state)
 
 static void a_full_table_grows_and_finds_everything(void **state)
 {
-	enum { N = 10000 };
+	enum {
+		N = 10000
+	};
 	struct inode_table *t = new_table();
 	static struct inode *all[N];
 

@@ -7,13 +7,14 @@
 #define SESSION 7
 
 static const struct open_wish remote_read = {0}, remote_write = {.write = true},
-			      remote_append = {.write = true, .append = true},
-			      local_read = {.generation = SESSION},
+			      remote_append = {.write = true, .append = true}, local_read = {.generation = SESSION},
 			      local_write = {.generation = SESSION, .write = true},
 			      granted_read = {.generation = SESSION, .granted_id = 5},
 			      granted_rw = {.generation = SESSION, .granted_id = 5, .granted_writable = true},
-			      granted_write = {.generation = SESSION, .granted_id = 5,
-				      .granted_writable = true, .write = true},
+			      granted_write = {.generation = SESSION,
+				      .granted_id = 5,
+				      .granted_writable = true,
+				      .write = true},
 			      refused_write = {.generation = SESSION, .granted_id = 5, .write = true};
 
 /* Chooses and counts; the useless id in *useless. */
@@ -105,8 +106,11 @@ static void beside_passthrough_opens_the_id_stays_the_same(void **state)
 /* O_DIRECT with odirect=any: as if there were no id, but beside those who have one. */
 static void what_the_daemon_shall_serve_is_not_passed_through(void **state)
 {
-	struct open_wish by_daemon = {.generation = SESSION, .granted_id = 5, .granted_writable = true,
-		.read = true, .by_daemon = true};
+	struct open_wish by_daemon = {.generation = SESSION,
+		.granted_id = 5,
+		.granted_writable = true,
+		.read = true,
+		.by_daemon = true};
 	struct open_mode m = {0};
 
 	assert_int_equal(open_mode_choose(&m, &by_daemon), OPEN_PATH_CACHED);
@@ -201,7 +205,11 @@ static void an_idle_id_serves_the_next_open_of_its_session_only(void **state)
 /* Whoever was there in between may have left a mapping, which nobody sees. */
 static void after_a_local_open_that_may_be_mapped_for_writing_nothing_is_cached(void **state)
 {
-	const struct open_wish rw = {.generation = SESSION, .granted_id = 5, .granted_writable = true, .read = true, .write = true};
+	const struct open_wish rw = {.generation = SESSION,
+		.granted_id = 5,
+		.granted_writable = true,
+		.read = true,
+		.write = true};
 	const struct open_wish read = {.generation = SESSION, .granted_id = 5, .read = true}, far_read = {.read = true};
 	struct open_mode m = {0};
 

@@ -66,8 +66,7 @@ static struct data_write *send_write(struct write_log *log, struct server *s, ui
 	return w;
 }
 
-static void answer_write(
-	struct write_log *log, struct data_write *w, enum write_result result, uint8_t verf)
+static void answer_write(struct write_log *log, struct data_write *w, enum write_result result, uint8_t verf)
 {
 	list_remove(&w->call.node);
 	memset(w->verf.data, verf, sizeof(w->verf.data));

@@ -263,8 +263,7 @@ static void asked_done(struct nfs_call *call)
 static int lie(struct liar *liar, enum nfs_proc proc, size_t size, void (*look)(const struct nfs_call *call))
 {
 	static const uint8_t data[4096];
-	struct asked a = {.look = look,
-		.client.call = {.name = "name", .name2 = "name2", .fh2 = {.len = 4}}};
+	struct asked a = {.look = look, .client.call = {.name = "name", .name2 = "name2", .fh2 = {.len = 4}}};
 	struct pollfd p;
 	struct request r;
 
@@ -362,8 +361,8 @@ static void attributes_and_entries_arrive_as_they_were_sent(void **state)
 
 /*
  * libnfs 6 and later puts what READ brings into the caller's buffer as it comes, and waits for all that the answer
- * announces: a server that sends less has not answered yet, and there is no error before the connection ends. What these
- * tests say of READ needs a libnfs that takes the answer apart once it is whole.
+ * announces: a server that sends less has not answered yet, and there is no error before the connection ends. What
+ * these tests say of READ needs a libnfs that takes the answer apart once it is whole.
  */
 #ifdef LIBNFS_TASKS
 #define READ_IS_DECODED_WHOLE false
@@ -390,8 +389,8 @@ static void an_answer_cut_short_is_an_error(void **state)
 /* These killed the daemon: libnfs_guard.h. */
 static void a_length_beyond_the_answer_is_an_error(void **state)
 {
-	static const uint32_t lengths[] = {65, 200, 0x7ffffff0, 0x80000000, 0xffff0000, 0xfffffff0,
-		0xfffffffc, 0xfffffffd, 0xffffffff};
+	static const uint32_t lengths[] = {65, 200, 0x7ffffff0, 0x80000000, 0xffff0000, 0xfffffff0, 0xfffffffc,
+		0xfffffffd, 0xffffffff};
 
 	for (size_t n = 0; n < ARRAY_SIZE(lengths); n++) {
 		begin();
@@ -613,9 +612,8 @@ static void a_status_becomes_an_errno(void **state)
 	static const struct {
 		uint32_t status;
 		int error;
-	} known[] = {{1, -EPERM}, {2, -ENOENT}, {17, -EEXIST}, {63, -ENAMETOOLONG}, {66, -ENOTEMPTY},
-		{69, -EDQUOT}, {70, -ESTALE}, {10001, -ESTALE}, {10004, -EOPNOTSUPP}, {10006, -EIO},
-		{11, -EIO}, {0xffffffff, -EIO}};
+	} known[] = {{1, -EPERM}, {2, -ENOENT}, {17, -EEXIST}, {63, -ENAMETOOLONG}, {66, -ENOTEMPTY}, {69, -EDQUOT},
+		{70, -ESTALE}, {10001, -ESTALE}, {10004, -EOPNOTSUPP}, {10006, -EIO}, {11, -EIO}, {0xffffffff, -EIO}};
 
 	for (size_t n = 0; n < ARRAY_SIZE(known); n++) {
 		begin();

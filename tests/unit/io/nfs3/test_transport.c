@@ -263,8 +263,7 @@ static void a_missing_answer_is_asked_for_again(void **state)
 
 static void soft_calls_end(struct server *s, int error, unsigned retrans, uint64_t ms)
 {
-	struct transport *t =
-		start(s, (struct nfs3_options){.soft = error, .timeo_ms = 200, .retrans = retrans});
+	struct transport *t = start(s, (struct nfs3_options){.soft = error, .timeo_ms = 200, .retrans = retrans});
 	int fd = take_live_connection(s, NULL);
 	uint64_t begin = now_ms();
 	struct client c = {0};
@@ -343,8 +342,8 @@ static void denials_are_the_kernels_errnos(void **state)
 		enum oncrpc_result result;
 		int error;
 	} known[] = {{ONCRPC_PROG_UNAVAIL, -EPFNOSUPPORT}, {ONCRPC_PROG_MISMATCH, -EPROTONOSUPPORT},
-		{ONCRPC_PROC_UNAVAIL, -EOPNOTSUPP}, {ONCRPC_GARBAGE_ARGS, -EIO},
-		{ONCRPC_SYSTEM_ERR, -EIO}, {ONCRPC_DENIED_AUTH, -EACCES}};
+		{ONCRPC_PROC_UNAVAIL, -EOPNOTSUPP}, {ONCRPC_GARBAGE_ARGS, -EIO}, {ONCRPC_SYSTEM_ERR, -EIO},
+		{ONCRPC_DENIED_AUTH, -EACCES}};
 	struct server *s = *state;
 	struct transport *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
@@ -366,7 +365,11 @@ static void denials_are_the_kernels_errnos(void **state)
 
 static void an_answer_that_is_none_is_eio(void **state)
 {
-	static const uint8_t garbage[] = "\x80\0\0\x10" "xid?" "\0\0\0\1" "\0\0\0\7" "\0\0\0\7";
+	static const uint8_t garbage[] = "\x80\0\0\x10"
+					 "xid?"
+					 "\0\0\0\1"
+					 "\0\0\0\7"
+					 "\0\0\0\7";
 	struct server *s = *state;
 	struct transport *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
@@ -683,8 +686,8 @@ static void *break_and_answer(void *arg)
 				if (recv(fds[i].fd, record + 4, size, MSG_WAITALL) == (ssize_t)size) {
 					uint8_t reply[64];
 					bool null = load_u32(record + 24) == 0;
-					ssize_t length = oncrpc_encode_reply(load_u32(record + 4),
-						ONCRPC_SUCCESS, 0, reply, sizeof(reply));
+					ssize_t length = oncrpc_encode_reply(load_u32(record + 4), ONCRPC_SUCCESS, 0,
+						reply, sizeof(reply));
 
 					if (!null) {
 						reply[3] = (uint8_t)(reply[3] + 4);

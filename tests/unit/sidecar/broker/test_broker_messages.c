@@ -79,8 +79,7 @@ static void every_length_but_the_right_one_is_refused(void **state)
 			bool right = type < BROKER_REPLY && size > 0 && size == broker_packet_length(type);
 
 			p.header.length = size;
-			assert_int_equal(packet_check(&p, size, type == BROKER_HELLO),
-				right ? 0 : -EPROTO);
+			assert_int_equal(packet_check(&p, size, type == BROKER_HELLO), right ? 0 : -EPROTO);
 		}
 	}
 	p = packet_of(BROKER_PING);
@@ -192,8 +191,7 @@ static void a_status_arrives_whole(void **state)
 		struct broker_status status;
 	} got;
 
-	assert_int_equal(
-		packet_send_status(pair[1], BROKER_PING | BROKER_REPLY, 9, -EAGAIN, 23), 0);
+	assert_int_equal(packet_send_status(pair[1], BROKER_PING | BROKER_REPLY, 9, -EAGAIN, 23), 0);
 	assert_int_equal(recv(pair[0], &got, sizeof(got), 0), sizeof(got));
 	assert_int_equal(got.header.type, BROKER_PING | BROKER_REPLY);
 	assert_int_equal(got.header.length, sizeof(got));
@@ -209,8 +207,7 @@ static void random_packets_do_no_harm(void **state)
 	srandom(1);
 	for (int i = 0; i < 50000; i++) {
 		struct packet p = packet_of((uint32_t)(random() % 8)), q;
-		size_t size = random() % 3 == 0 ? (size_t)random() % BROKER_MAX_MESSAGE + 1
-						: p.header.length;
+		size_t size = random() % 3 == 0 ? (size_t)random() % BROKER_MAX_MESSAGE + 1 : p.header.length;
 
 		for (int j = 0; j < 8; j++)
 			p.body.bytes[random() % 64] = (uint8_t)random();

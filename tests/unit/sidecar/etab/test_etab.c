@@ -19,8 +19,7 @@
 static int parse(const char *text, struct export_table **ret, struct conf_error *error)
 {
 	/* fmemopen() refuses to read nothing */
-	FILE *f = text[0] != '\0' ? fmemopen((char *)(uintptr_t)text, strlen(text), "r")
-				  : fopen("/dev/null", "re");
+	FILE *f = text[0] != '\0' ? fmemopen((char *)(uintptr_t)text, strlen(text), "r") : fopen("/dev/null", "re");
 	int r;
 
 	assert_non_null(f);
@@ -52,8 +51,7 @@ static void refused(const char *text, const char *expected)
 	assert_non_null(strstr(error.text, expected));
 }
 
-static enum reason ask(const struct export_table *t, const char *path, const char *peer,
-	struct export_perms *ret)
+static enum reason ask(const struct export_table *t, const char *path, const char *peer, struct export_perms *ret)
 {
 	const struct export_entry *e = export_table_find(t, 0, path);
 	const struct export_client *c;
@@ -129,8 +127,8 @@ static void the_order_of_search_is_mountds(void **state)
 
 	assert_int_equal(t->nentries, 2);
 	assert_int_equal(perms_for(t, "/a", "10.0.0.7").squash, SQUASH_NONE); /* the host */
-	assert_false(perms_for(t, "/a", "10.0.1.1").write);                 /* the first network */
-	assert_int_equal(perms_for(t, "/a", "10.1.0.1").squash, SQUASH_ALL); /* everybody */
+	assert_false(perms_for(t, "/a", "10.0.1.1").write);                   /* the first network */
+	assert_int_equal(perms_for(t, "/a", "10.1.0.1").squash, SQUASH_ALL);  /* everybody */
 	assert_true(perms_for(t, "/a", "fd00::1").write);
 	(void)export_table_unref(t);
 }
@@ -187,12 +185,13 @@ static struct export_table *parse_exports(const char *text, int expected, struct
 static void exports5_is_read(void **state)
 {
 	struct conf_error error = {""};
-	struct export_table *t = parse_exports("# a comment\n"
-					       "/a 10.0.0.1(rw,no_root_squash)   10.0.0.0/8 \\\n"
-					       "   *(ro,all_squash) # everybody else\n"
-					       "\"/with blank\" -rw,anonuid=7 10.0.0.1 10.0.0.2(ro) -ro,insecure,mp=/x 10.0.0.3\n"
-					       "/c\\040d (rw)\n",
-		0, &error);
+	struct export_table *t =
+		parse_exports("# a comment\n"
+			      "/a 10.0.0.1(rw,no_root_squash)   10.0.0.0/8 \\\n"
+			      "   *(ro,all_squash) # everybody else\n"
+			      "\"/with blank\" -rw,anonuid=7 10.0.0.1 10.0.0.2(ro) -ro,insecure,mp=/x 10.0.0.3\n"
+			      "/c\\040d (rw)\n",
+			0, &error);
 
 	assert_int_equal(t->nentries, 3);
 	assert_true(perms_for(t, "/a", "10.0.0.1").write);
@@ -262,8 +261,8 @@ static void only_a_real_change_revokes(void **state)
 {
 	struct export_table *a = parse_ok("/a\t*(rw)\n"), *b = parse_ok("/b\t*(rw)\n/a\t*(rw,async)\n"),
 			    *c = parse_ok("/a\t*(rw,no_root_squash)\n"), *d = parse_ok("/b\t*(rw)\n"),
-			    *e = parse_ok("/a\t*(rw)\n/a\t10.0.0.1(rw)\n"),
-			    *f = parse_ok("/a\t*(rw,subtree_check)\n"), *g = parse_ok("/a\t*(rw,fsid=3)\n");
+			    *e = parse_ok("/a\t*(rw)\n/a\t10.0.0.1(rw)\n"), *f = parse_ok("/a\t*(rw,subtree_check)\n"),
+			    *g = parse_ok("/a\t*(rw,fsid=3)\n");
 	struct export_table *all[] = {a, b, c, d, e, f, g};
 
 	assert_true(export_table_same(a, a->entries, b));
@@ -281,7 +280,8 @@ static void who_is_anonymous_where_the_kernel_is_silent_the_etab_says(void **sta
 		uint32_t etab, uid;
 	} cases[] = {
 		{"rw,insecure,root_squash,sync,no_wdelay,no_subtree_check,uuid=1:2:3:4,sec=1", 65534, 65534},
-		{"rw,insecure,root_squash,sync,no_wdelay,no_subtree_check,uuid=1:2:3:4,sec=1", (uint32_t)-2, (uint32_t)-2},
+		{"rw,insecure,root_squash,sync,no_wdelay,no_subtree_check,uuid=1:2:3:4,sec=1", (uint32_t)-2,
+			(uint32_t)-2},
 		{"rw,insecure,root_squash,sync,no_wdelay,no_subtree_check,uuid=1:2:3:4,sec=1", 1001, (uint32_t)-2},
 		{"rw,root_squash,sync,no_subtree_check,anonuid=7,anongid=7,sec=1", 65534, 7},
 	};

@@ -112,8 +112,8 @@ static bool remembers(const char *defaults, const char *option)
 	char text[256];
 	bool answer;
 
-	(void)snprintf(text, sizeof(text), "EXPORT { Export_Id = 1; Path = /a; %s " FSAL "}\nEXPORT_DEFAULTS { %s }\n", option,
-		defaults);
+	(void)snprintf(text, sizeof(text), "EXPORT { Export_Id = 1; Path = /a; %s " FSAL "}\nEXPORT_DEFAULTS { %s }\n",
+		option, defaults);
 	t = parse_ok(text);
 	answer = perms_for(t, 1, "192.0.2.1").remembers;
 	(void)export_table_unref(t);
@@ -154,8 +154,7 @@ static void errors_name_file_line_and_value(void **state)
 	refused("EXPORT { Path = a; }", "an absolute path");
 	refused("EXPORT { Path = /a; " FSAL "}", "needs an Export_Id");
 	refused("EXPORT { Export_Id = 1; Path = /a; Squash = All; Squash = None; " FSAL "}", "twice");
-	refused("EXPORT { Export_Id = 1; Path = /a; " FSAL "}EXPORT { Export_Id = 1; Path = /b; " FSAL
-		"}",
+	refused("EXPORT { Export_Id = 1; Path = /a; " FSAL "}EXPORT { Export_Id = 1; Path = /b; " FSAL "}",
 		"is there twice");
 	refused("EXPORT { Export_Id = 1; Path = /a; " FSAL " CLIENT { Squash = All; } }", "names no Clients");
 	refused("EXPORT { Path = \"/a; }", "has no end");

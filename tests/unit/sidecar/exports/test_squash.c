@@ -19,8 +19,7 @@ static struct broker_cred squashed(enum squash squash, uint32_t uid, uint32_t gi
 	return c;
 }
 
-static void assert_cred(
-	struct broker_cred c, uint32_t uid, uint32_t gid, uint32_t ngroups, uint32_t first)
+static void assert_cred(struct broker_cred c, uint32_t uid, uint32_t gid, uint32_t ngroups, uint32_t first)
 {
 	assert_int_equal(c.uid, uid);
 	assert_int_equal(c.gid, gid);
@@ -62,8 +61,8 @@ static void all_squash_leaves_nobody_as_he_was(void **state)
 static void minus_one_is_refused_everywhere(void **state)
 {
 	struct export_perms p = {.squash = SQUASH_ALL, .anon_uid = ANON, .anon_gid = ANON};
-	struct broker_cred bad[] = {{.uid = UINT32_MAX}, {.gid = UINT32_MAX},
-		{.ngroups = 1, .groups = {UINT32_MAX}}, {.ngroups = 17}},
+	struct broker_cred bad[] = {{.uid = UINT32_MAX}, {.gid = UINT32_MAX}, {.ngroups = 1, .groups = {UINT32_MAX}},
+		{.ngroups = 17}},
 			   c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)

@@ -121,7 +121,8 @@ static void each_name_is_asked_about_once(void **state)
 
 static void what_nobody_can_tell_hides_what_stands_behind_it(void **state)
 {
-	struct export_table *t = parse("/a\t10.0.0.1(rw)\n/a\ta.example(rw)\n/a\t@g(rw)\n/a\tgss/krb5(rw)\n/a\t*(ro)\n");
+	struct export_table *t =
+		parse("/a\t10.0.0.1(rw)\n/a\ta.example(rw)\n/a\t@g(rw)\n/a\tgss/krb5(rw)\n/a\t*(ro)\n");
 	const struct export_client *client;
 	struct export_perms perms;
 	struct peer p = {.port = 0};

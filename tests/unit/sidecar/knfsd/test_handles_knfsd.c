@@ -16,12 +16,17 @@ static const uint8_t whole_root[] = {1, 0, 6, 0, UUID};
 static const uint8_t whole_file[] = {1, 0, 6, 1, UUID, 0x0c, 0, 0, 0, 0xd3, 0x68, 0x1f, 0xb6};
 static const uint8_t sub_root[] = {1, 0, 7, 0, 0x0d, 0, 0, 0, 0, 0, 0, 0, UUID};
 static const uint8_t numbered_root[] = {1, 0, 1, 0, 0x2a, 0, 0, 0};
-static const uint8_t connectable[] = {
-	1, 0, 1, 2, 0x2a, 0, 0, 0, 0x0c, 0, 0, 0, 0xd3, 0x68, 0x1f, 0xb6, 2, 0, 0, 0, 0, 0, 0, 0};
+static const uint8_t connectable[] = {1, 0, 1, 2, 0x2a, 0, 0, 0, 0x0c, 0, 0, 0, 0xd3, 0x68, 0x1f, 0xb6, 2, 0, 0, 0, 0,
+	0, 0, 0};
 
-static const struct filesystem_id ext4_root = {
-	.inode = 2, .dev_major = 7, .dev_minor = 3, .type = EXT4_SUPER_MAGIC, .fsid = {0x01020304, 0x05060708},
-	.has_uuid = true, .uuid = {UUID}, .mount_root = true};
+static const struct filesystem_id ext4_root = {.inode = 2,
+	.dev_major = 7,
+	.dev_minor = 3,
+	.type = EXT4_SUPER_MAGIC,
+	.fsid = {0x01020304, 0x05060708},
+	.has_uuid = true,
+	.uuid = {UUID},
+	.mount_root = true};
 
 static enum reason decode(const uint8_t *bytes, size_t n, struct nfs_handle *h)
 {
@@ -94,10 +99,10 @@ static void each_kind_of_fsid_finds_its_export(void **state)
 	static const uint8_t major_minor[] = {0, 0, 0, 7, 0, 0, 0, 3, 2, 0, 0, 0};
 	static const uint8_t encode_dev[] = {3, 7, 0, 0, 2, 0, 0, 0};
 	static const uint8_t uuid16[] = {UUID}, uuid16_inum[] = {2, 0, 0, 0, 0, 0, 0, 0, UUID};
-	static const uint8_t uuid8[] = {0x5a ^ 0x90, 0x2d ^ 0x52, 0xfa ^ 0xf9, 0xed ^ 0xb5, 0xbe ^ 0x97,
-		0x42 ^ 0xc5, 0x5d ^ 0xd2, 0x8e ^ 0x01};
-	const uint8_t uuid4[] = {2, 0, 0, 0, uuid8[0] ^ uuid8[4], uuid8[1] ^ uuid8[5],
-		uuid8[2] ^ uuid8[6], uuid8[3] ^ uuid8[7]};
+	static const uint8_t uuid8[] = {0x5a ^ 0x90, 0x2d ^ 0x52, 0xfa ^ 0xf9, 0xed ^ 0xb5, 0xbe ^ 0x97, 0x42 ^ 0xc5,
+		0x5d ^ 0xd2, 0x8e ^ 0x01};
+	const uint8_t uuid4[] = {2, 0, 0, 0, uuid8[0] ^ uuid8[4], uuid8[1] ^ uuid8[5], uuid8[2] ^ uuid8[6],
+		uuid8[3] ^ uuid8[7]};
 	const struct {
 		const uint8_t *fsid;
 		enum knfsd_fsid type;
@@ -128,16 +133,15 @@ static void each_kind_of_fsid_finds_its_export(void **state)
 			!cases[i].needs_mount);
 		id = ext4_root;
 		id.inode = 12;
-		assert_int_equal(owned(cases[i].fsid, cases[i].type, cases[i].length, NULL, &id),
-			!cases[i].has_inode);
+		assert_int_equal(owned(cases[i].fsid, cases[i].type, cases[i].length, NULL, &id), !cases[i].has_inode);
 	}
 }
 
 static void fsid_options_name_the_export(void **state)
 {
 	static const uint8_t number[] = {0x2a, 0, 0, 0}, uuid[] = {UUID};
-	static const uint8_t given[] = {0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x12, 0x34, 0x56,
-		0x78, 0x9a, 0xbc, 0xde, 0xf0};
+	static const uint8_t given[] = {0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x12, 0x34, 0x56, 0x78, 0x9a,
+		0xbc, 0xde, 0xf0};
 	struct export_client numbered = {.fsid = {.kind = EXPORT_FSID_NUMBER, .number = 42}};
 	struct export_client named = {
 		.fsid = {.kind = EXPORT_FSID_UUID, .uuid = "12345678-9ABC-def0:12345678-9abcdef0"}};

@@ -107,8 +107,9 @@ static int is_taken_for_another(int listener)
 
 static int be_init(int listener)
 {
-	return in_process(PID_BEFORE, call_listen, listener) == 0 ? in_process(PID_BEFORE, is_taken_for_another, listener)
-								  : 3;
+	return in_process(PID_BEFORE, call_listen, listener) == 0
+		       ? in_process(PID_BEFORE, is_taken_for_another, listener)
+		       : 3;
 }
 
 static int make_namespace(int listener)
