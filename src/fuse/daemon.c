@@ -28,7 +28,7 @@
 #define RETRY_FG_MS          30000 /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
 #define RETRY_BG_MIN         10000
 #define QUESTION_TIMEOUT_MS  30000 /* GETATTR for the mount's own use */
-#define MAX_BACKGROUND 128 /* requests that nobody waits for: aio, read-ahead, RELEASE. FUSE's default is 12 */
+#define MAX_BACKGROUND       128   /* requests that nobody waits for: aio, read-ahead, RELEASE. FUSE's default is 12 */
 
 struct session {
 	struct fs fs;

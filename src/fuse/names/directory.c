@@ -242,8 +242,7 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 		return fuse_add_direntry(r->req, buf, space, e->name, &st, (off_t)e->cookie);
 	}
 	entry.attr.st_ino = e->fileid;
-	/* Without a node id the kernel takes the entry as a plain one. Which one a special file has, each caller asks.
-	 */
+	/* Without a node id the kernel keeps only the name. Each caller looks up a special file anew. */
 	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_special_file(e->attr.mode) &&
 		!is_outdated(q, &e->fh) &&
 		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
