@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What a mount says of itself: the ioctl behind localioctl, and its JSON. */
 #include "fuse/kernel/kernel_ring.h"
-#include "fuse/request/request.h"
+#include "fuse/known/known.h"
+#include "fuse/local/backing_ids.h"
+#include "fuse/locks/locks.h"
+#include "fuse/status.h"
 
 #include <netdb.h>
 #include <string.h>

@@ -6,6 +6,7 @@
  * mount is local and by the server otherwise. Which path? The inode's open_mode knows; choosing,
  * counting and replying happen under the inode's lock.
  */
+#include "fuse/files/handlers.h"
 #include "fuse/request/request.h"
 
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "fuse/local/backing_ids.h"
+#include "fuse/locks/locks.h"
 #include "fuse/names/default_acl.h"
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"

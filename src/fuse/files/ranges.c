@@ -6,6 +6,7 @@
  *
  * Never ENOSYS: the kernel would not ask again, and the next file may be local.
  */
+#include "fuse/files/handlers.h"
 #include "fuse/request/request.h"
 
 #include <unistd.h>

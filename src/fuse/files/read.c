@@ -3,11 +3,13 @@
  * READ: by the granted file while the mount is local, by RPC otherwise. Nothing of a file on the passthrough
  * path comes here.
  */
+#include "fuse/files/handlers.h"
 #include "fuse/request/request.h"
 
 #include <string.h>
 
 #include "fuse/fs/file.h"
+#include "fuse/local/backing_ids.h"
 #include "fuse/local/granted_file.h"
 
 struct read_request {

@@ -4,6 +4,7 @@
  * path reaches here only for the latter. Where the sidecar sent a descriptor for that (granted_file.h), data goes to
  * the backing file, and to the server when that fails: it says what is wrong.
  */
+#include "fuse/files/handlers.h"
 #include "fuse/request/request.h"
 
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
 #include "base/log.h"
+#include "fuse/locks/locks.h"
 
 /*
  * One FUSE WRITE that is answered when it is done. The RPC and its data are a data_write of their own, which the write

@@ -8,14 +8,15 @@
 #define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 18)
 #include <fuse_lowlevel.h>
 
-#include "fuse/local/backing_ids.h"
-#include "fuse/known/cache.h"
 #include "fuse/node/inode_table.h"
-#include "fuse/locks/locks.h"
 #include "io/transport.h"
 #include "io/uring.h"
 #include "mount/options.h"
 #include "probe/probe.h"
+
+struct backing_ids;
+struct cache;
+struct locks;
 
 #define FS_RETRIES 256
 
@@ -137,18 +138,3 @@ static inline bool fs_kernel_locks(const struct fs *fs, enum local_lock kind)
 
 	return o->nolock || o->local_lock == LOCAL_LOCK_ALL || o->local_lock == (unsigned)kind;
 }
-
-/*
- * The handlers, by file: names.c, attributes.c, acl.c, directory.c, open.c, read.c, write.c, ranges.c, lock_requests.c,
- * status.c.
- */
-void names_set_operations(struct fuse_lowlevel_ops *ops);
-void attributes_set_operations(struct fuse_lowlevel_ops *ops);
-void acl_set_operations(struct fuse_lowlevel_ops *ops);
-void directory_set_operations(struct fuse_lowlevel_ops *ops);
-void open_set_operations(struct fuse_lowlevel_ops *ops);
-void read_set_operations(struct fuse_lowlevel_ops *ops);
-void write_set_operations(struct fuse_lowlevel_ops *ops);
-void ranges_set_operations(struct fuse_lowlevel_ops *ops);
-void lock_requests_set_operations(const struct fs *fs, struct fuse_lowlevel_ops *ops);
-void status_set_operations(struct fuse_lowlevel_ops *ops);

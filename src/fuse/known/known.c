@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "fuse/fs/fs.h"
-#include "fuse/request/special_file.h"
+#include "fuse/known/cache.h"
 
 #define KERNEL_MS 10000 /* what it does with our answer takes it a moment, or longer */
 

@@ -23,41 +23,20 @@
  * Who may open a file is remembered apart from its attributes, which each write changes: for acregmin, and
  * until this mount changes its mode, owner or ACL, or hears that somebody did.
  *
- * struct known is under the inode's lock, which the functions take.
+ * struct known (fuse/node/inode.h) is under the inode's lock, which the functions take.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fuse/node/attr_memory.h"
-#include "fuse/node/named.h"
+#include "fuse/node/inode.h"
 
 #define KNOWN_NAMES  131072
 #define KNOWN_RIGHTS 65536
 #define KNOWN_WALKS  32 /* names looked for in a directory until it is worth asking for its ACL */
 
 struct fs;
-struct inode;
-
-struct known {
-	unsigned changing;    /* changes of ours that are not answered */
-	unsigned writers;     /* opens for writing: size and times are anybody's guess */
-	uint64_t changed;     /* attr_clock() when the last change was answered */
-	uint64_t doubted;     /* attr_clock() when what was known was so no more */
-	uint64_t asked;       /* attr_clock() when the attributes that are kept were asked for */
-	uint64_t epoch;       /* of a directory */
-	uint64_t expired;     /* attr_clock(): what was asked for earlier may be told, and not believed */
-	uint64_t openers;     /* of a file: goes on when who may open it may have changed */
-	bool no_acl;          /* in this epoch */
-	bool asks_acl;        /* somebody should ask: known_asks_acl() */
-	unsigned walks;       /* in this epoch, or since an answer was dropped: names looked for */
-	uint64_t believed_ms; /* until then the kernel walks through it, or may */
-	uint64_t named_ms;    /* until then it believes a name of it, or may */
-	uint64_t tellings;    /* how often it was told attributes to believe */
-	uint64_t trusts_ms;   /* until then it does, or may; 0 when they were taken back since */
-	bool mixed;           /* it was told different attributes in that time, and may believe any of them */
-};
 
 /*
  * Attributes have come that were asked for at this time: for how many seconds they may be believed.

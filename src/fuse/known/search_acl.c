@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "fuse/kernel/posix_acl.h"
+#include "fuse/known/known.h"
 
 struct question {
 	struct nfs_call call;

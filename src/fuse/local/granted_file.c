@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "fuse/local/backing_ids.h"
+
 #define DIRECT_ALIGN_MAX 65536
 
 static int open_for_reading(int fd)

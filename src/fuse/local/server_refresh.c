@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fuse/fs/fs.h"
+#include "fuse/known/known.h"
 #include "base/log.h"
 
 #define REFRESH_PATIENCE_MS 5000

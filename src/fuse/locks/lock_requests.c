@@ -8,7 +8,10 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include "fuse/locks/lock_requests.h"
+
 #include "fuse/kernel/caller.h"
+#include "fuse/locks/locks.h"
 #include "fuse/fs/file.h"
 #include "fuse/kernel/kernel_ring.h"
 #include "base/log.h"

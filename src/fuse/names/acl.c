@@ -7,6 +7,7 @@
  * (fs/fuse/acl.c fuse_no_acl). Its question for security.capability, at each exec and now and then
  * before a write, is answered without the server.
  */
+#include "fuse/names/handlers.h"
 #include "fuse/request/request.h"
 
 #include <string.h>

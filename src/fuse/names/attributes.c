@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Attributes: getattr, setattr, access, statfs. */
+#include "fuse/names/handlers.h"
 #include "fuse/request/request.h"
 
 #include <string.h>

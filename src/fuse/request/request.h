@@ -7,6 +7,7 @@
 #pragma once
 
 #include "fuse/fs/fs.h"
+#include "fuse/known/known.h"
 
 struct request {
 	struct nfs_call call; /* the RPC under way; used again for the next one */

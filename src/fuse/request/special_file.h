@@ -12,16 +12,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <sys/stat.h>
-
 struct request;
-
-/* True if the kernel asks nobody when it opens a file of this type. */
-static inline bool is_special_file(mode_t mode)
-{
-	return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode);
-}
 
 /* then() of a LOOKUP: replies with the found entry, or with the caller's decoy of it, and ends the request. */
 void special_file_reply_entry(struct request *r);

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 
 #include "fuse/fs/fs.h"
+#include "fuse/known/cache.h"
+#include "fuse/known/known.h"
 
 static struct fs fs;
 static struct mount_options options;
