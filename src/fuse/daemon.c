@@ -12,6 +12,7 @@
 
 #include <cap-ng.h>
 
+#include "fuse/acl/acl.h"
 #include "fuse/find_export.h"
 #include "fuse/kernel/kernel_mount.h"
 #include "fuse/kernel/kernel_ring.h"
@@ -22,7 +23,7 @@
 #include "fuse/locks/lock_requests.h"
 #include "fuse/locks/locks.h"
 #include "fuse/names/handlers.h"
-#include "fuse/names/silly.h"
+#include "fuse/names/silly_removal.h"
 #include "fuse/status.h"
 #include "io/nfs3/nfs3.h"
 #include "base/log.h"

@@ -14,13 +14,14 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "fuse/fs/open_hold.h"
 #include "fuse/local/backing_ids.h"
 #include "fuse/locks/locks.h"
-#include "fuse/names/default_acl.h"
+#include "fuse/acl/default_acl.h"
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
-#include "fuse/names/silly.h"
+#include "fuse/names/silly_removal.h"
 #include "base/log.h"
 
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC: execve opens; the kernel passes it in OPEN's flags */
@@ -44,8 +45,8 @@ struct open_request {
 	struct nfs_fh dir;                    /* which it asks about */
 	struct broker_open_reply reply;       /* the sidecar's to the open */
 	int given;                            /* the descriptor that came with it, or -1 */
-	struct silly_hold hold;
-	bool counted; /* silly_open_begins() */
+	struct open_hold hold;
+	bool counted; /* open_begins() */
 };
 
 static struct open_request *from_call(struct nfs_call *call)
@@ -56,8 +57,8 @@ static struct open_request *from_call(struct nfs_call *call)
 /* The inode is open now, or the open has failed. */
 static void opening_ends(struct open_request *o)
 {
-	if (o->counted)
-		silly_open_ends(o->r.fs, o->r.inode);
+	if (o->counted && open_ends(o->r.fs, o->r.inode))
+		silly_last_close(o->r.fs, o->r.inode);
 	o->counted = false;
 }
 
@@ -359,7 +360,7 @@ static void name_lost(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 
-	if (has_walked_again(o) || silly_has_name(o->r.inode)) {
+	if (has_walked_again(o) || inode_loses_name(o->r.inode)) {
 		go_on(o);
 		return;
 	}
@@ -769,7 +770,7 @@ static void start_counted(struct open_request *o)
 	open_local(o);
 }
 
-static void start_held(struct silly_hold *h, int error)
+static void start_held(struct open_hold *h, int error)
 {
 	struct open_request *o = CONTAINER_OF(h, struct open_request, hold);
 
@@ -779,7 +780,7 @@ static void start_held(struct silly_hold *h, int error)
 		start_counted(o);
 }
 
-static bool held_given_up(struct silly_hold *h)
+static bool held_given_up(struct open_hold *h)
 {
 	return request_given_up(&CONTAINER_OF(h, struct open_request, hold)->r);
 }
@@ -790,7 +791,7 @@ static void start_open(struct open_request *o)
 	o->hold.go_on = start_held;
 	o->hold.given_up = held_given_up;
 	o->counted = true;
-	if (silly_open_begins(o->r.fs, o->r.inode, &o->hold))
+	if (open_begins(o->r.fs, o->r.inode, &o->hold))
 		start_counted(o);
 }
 
@@ -961,7 +962,7 @@ static void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		mode_changed(fs, i);
 		if (f->write)
 			writer = writer_gone(i, f);
-		last = !silly_is_open(i);
+		last = !inode_is_open(i);
 	}
 	fs->open_files--;
 	(void)granted_file_unref(writer);

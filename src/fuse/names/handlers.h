@@ -9,5 +9,4 @@
 
 void names_set_operations(struct fuse_lowlevel_ops *ops);
 void attributes_set_operations(struct fuse_lowlevel_ops *ops);
-void acl_set_operations(struct fuse_lowlevel_ops *ops);
 void directory_set_operations(struct fuse_lowlevel_ops *ops);

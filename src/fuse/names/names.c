@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "fuse/names/default_acl.h"
+#include "fuse/acl/default_acl.h"
 #include "fuse/known/search_acl.h"
 #include "fuse/names/silly.h"
+#include "fuse/names/silly_removal.h"
 #include "fuse/request/special_file.h"
 
 static struct request *from_call(struct nfs_call *call)

@@ -2,10 +2,12 @@
 #include "fuse/names/silly.h"
 
 #include <inttypes.h>
-#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "fuse/fs/open_hold.h"
+#include "fuse/names/silly_removal.h"
 
 /*
  * The rename that comes before a removal. It has a call of its own, so that the request's is
@@ -28,15 +30,6 @@ struct silly {
 };
 
 static atomic_uint silly_count;
-static atomic_uint silly_open; /* files that are open under such a name */
-
-/* A file has one name more or less, or another one, and the kernel knows nothing of it. */
-static void names_changed(struct fs *fs, struct inode *file)
-{
-	known_links_changed(fs);
-	known_doubt(file);
-	fs_invalidate_attributes(fs, file);
-}
 
 static void silly_end(struct silly *s, int error)
 {
@@ -74,7 +67,7 @@ static void silly_renamed(struct nfs_call *call)
 	uint64_t asked;
 
 	(void)known_change_end(fs, s->directory, NULL, 0, &asked);
-	names_changed(fs, s->victim);
+	silly_names_changed(fs, s->victim);
 
 	/* The server has no hard links, or no more for this file; or the LINK was sent twice. */
 	if (s->linked && (call->error == -EOPNOTSUPP || call->error == -EMLINK || call->error == -EPERM ||
@@ -93,10 +86,10 @@ static void silly_renamed(struct nfs_call *call)
 		s->place->cred = call->cred;
 		memcpy(s->place->name, s->name, sizeof(s->name));
 		if (!s->victim->silly)
-			silly_open++;
+			silly_name_given();
 		free(s->victim->silly);
 		s->victim->silly = STEAL_PTR(s->place);
-		last_closed = !silly_is_open(s->victim);
+		last_closed = !inode_is_open(s->victim);
 	}
 	if (last_closed)
 		silly_last_close(fs, s->victim);
@@ -148,105 +141,6 @@ static void directory_known(struct nfs_call *call)
 		link_victim(s);
 }
 
-/*
- * With its lock: the request takes a name from the file. Also from one that is open, which may be closed before the
- * request is answered, and lose its .nfs name.
- */
-static void hold_opens(struct request *r, struct inode *victim)
-{
-	if (r->removing)
-		return;
-	victim->removing++;
-	r->removing = inode_ref(victim);
-}
-
-/* OPENs that waited for a removal go on, when it was the last of that file. */
-static void let_opens_go(struct inode *i)
-{
-	struct list ready;
-
-	list_init(&ready);
-	{
-		LOCKED(&i->lock);
-		i->removing--;
-		LIST_FOREACH (pos, &i->held) {
-			if (i->removing > 0)
-				break;
-			list_remove(pos);
-			list_append(&ready, pos);
-		}
-	}
-	LIST_FOREACH (pos, &ready) {
-		struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
-
-		list_remove(pos);
-		h->go_on(h, 0);
-	}
-}
-
-void silly_removal_ended(struct request *r)
-{
-	if (!r->removing)
-		return;
-	let_opens_go(r->removing);
-	r->removing = inode_unref(r->fs->inodes, r->removing);
-}
-
-void silly_opens_given_up(struct inode *i)
-{
-	struct list killed;
-
-	list_init(&killed);
-	{
-		LOCKED(&i->lock);
-		LIST_FOREACH (pos, &i->held) {
-			struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
-
-			if (!h->given_up(h))
-				continue;
-			list_remove(pos);
-			list_append(&killed, pos);
-		}
-	}
-	LIST_FOREACH (pos, &killed) {
-		struct silly_hold *h = CONTAINER_OF(pos, struct silly_hold, node);
-
-		list_remove(pos);
-		h->go_on(h, -EINTR);
-	}
-}
-
-bool silly_open_begins(struct fs *fs, struct inode *i, struct silly_hold *h)
-{
-	fs->opening++;
-	LOCKED(&i->lock);
-	i->opening++;
-	if (i->removing == 0)
-		return true;
-	list_append(&i->held, &h->node);
-	return false;
-}
-
-bool silly_has_name(struct inode *i)
-{
-	LOCKED(&i->lock);
-	return i->silly || i->taking > 0;
-}
-
-void silly_open_ends(struct fs *fs, struct inode *i)
-{
-	bool last;
-
-	{
-		LOCKED(&i->lock);
-		i->opening--;
-		last = i->silly && !silly_is_open(i);
-	}
-	fs->opening--;
-	if (last)
-		silly_last_close(fs, i);
-}
-
 /* True if nobody has anything open, and it is known whose name it is: no question need be asked of the server. */
 static bool hold_known(struct request *r, struct inode *directory, const char *name)
 {
@@ -258,9 +152,9 @@ static bool hold_known(struct request *r, struct inode *directory, const char *n
 		return false;
 	if (victim) {
 		LOCKED(&victim->lock);
-		open = silly_is_open(victim);
+		open = inode_is_open(victim);
 		if (!open)
-			hold_opens(r, victim);
+			removal_holds_opens(&r->removing, victim);
 	}
 	(void)inode_unref(fs->inodes, victim);
 	return !open;
@@ -281,8 +175,8 @@ static void silly_looked_up(struct nfs_call *call)
 		s->victim = inode_table_find(r->fs->inodes, &call->new_fh);
 	if (s->victim) {
 		LOCKED(&s->victim->lock);
-		open = silly_is_open(s->victim) && !s->victim->silly;
-		hold_opens(r, s->victim);
+		open = inode_is_open(s->victim) && !s->victim->silly;
+		removal_holds_opens(&r->removing, s->victim);
 		is_silly = s->victim->silly && nfs_fh_equal(&s->victim->silly->dir, &s->dir) &&
 			   strcmp(s->victim->silly->name, s->victim_name) == 0;
 	}
@@ -379,306 +273,4 @@ void silly_replace_name(struct request *r, void (*go_on)(struct request *r))
 	}
 	r->then = go_on;
 	request_send(r, NFS_LOOKUP, source_looked_up);
-}
-
-/* What it waits for may be in other directories, or stay open: 11 tries in a quarter of a second. */
-#define RMDIR_TRIES         11
-#define RMDIR_TRIES_AT_ONCE 3
-
-/* A RMDIR, which may have to wait for removals. */
-struct rmdir_request {
-	struct request r;
-	struct list node;
-	unsigned tries; /* how often it was sent */
-	uint64_t ended; /* removals.ended before it was sent */
-	uint64_t last;  /* number of the newest removal that it waits for */
-	unsigned left;  /* how many those are */
-};
-
-/* Removals are under way without anybody who waits; but for who removes their directory. */
-static struct {
-	pthread_mutex_t lock;
-	struct list waiting; /* struct rmdir_request.node */
-	uint64_t begun, ended;
-} removals = {PTHREAD_MUTEX_INITIALIZER, {&removals.waiting, &removals.waiting}, 0, 0};
-
-struct removal {
-	struct nfs_call call;
-	uint64_t number;
-	char name[sizeof(((struct silly_place *)NULL)->name)];
-	struct list node;
-	struct fs *fs;
-	struct inode *file; /* a reference */
-	struct inode *dir;  /* a reference; NULL when the kernel does not know it */
-	sem_t *done;
-	struct request *request; /* silly_rename_failed() */
-	bool last;               /* the file has no other name, and OPENs wait */
-	int error;               /* its answer */
-};
-
-static void rmdir_done(struct nfs_call *call);
-
-static void send_rmdir(struct rmdir_request *q)
-{
-	{
-		LOCKED(&removals.lock);
-		q->ended = removals.ended;
-	}
-	q->tries++;
-	q->r.call.delay_ms = q->tries > RMDIR_TRIES_AT_ONCE ? 1U << (q->tries - RMDIR_TRIES_AT_ONCE - 1) : 0;
-	request_send(&q->r, NFS_RMDIR, rmdir_done);
-}
-
-static void end_rmdirs(struct list *from, bool killed)
-{
-	LIST_FOREACH (pos, from) {
-		struct rmdir_request *q = CONTAINER_OF(pos, struct rmdir_request, node);
-
-		list_remove(pos);
-		if (killed)
-			request_end_error(&q->r, -EINTR);
-		else
-			send_rmdir(q);
-	}
-}
-
-/*
- * The server may do RMDIR before a REMOVE that was sent earlier, and the kernel tells of the last close
- * after close(2), perhaps only now: the directory may be empty soon. fs/nfs/dir.c nfs_rmdir waits likewise.
- */
-static void rmdir_done(struct nfs_call *call)
-{
-	struct rmdir_request *q = CONTAINER_OF(call, struct rmdir_request, r.call);
-	bool retry = false;
-
-	if (call->error == -ENOTEMPTY && q->tries < RMDIR_TRIES) {
-		LOCKED(&removals.lock);
-		q->left = (unsigned)(removals.begun - removals.ended);
-		q->last = removals.begun;
-		if (q->left > 0) {
-			list_append(&removals.waiting, &q->node);
-			return;
-		}
-		retry = q->ended != removals.ended || silly_open > 0;
-	}
-	if (retry)
-		send_rmdir(q);
-	else
-		request_end_error(&q->r, call->error);
-}
-
-void silly_remove_directory(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	struct rmdir_request *q = calloc(1, sizeof(*q));
-
-	if (!q)
-		(void)fuse_reply_err(req, ENOMEM);
-	else if (request_init(&q->r, req, parent, name, NULL) == 0)
-		send_rmdir(q);
-}
-
-/* It goes on, without those who were killed while they waited for it. */
-static bool removal_given_up(struct nfs_call *call)
-{
-	struct removal *m = CONTAINER_OF(call, struct removal, call);
-	struct list killed;
-
-	if (m->last)
-		silly_opens_given_up(m->file);
-	list_init(&killed);
-	{
-		LOCKED(&removals.lock);
-		LIST_FOREACH (pos, &removals.waiting) {
-			if (!request_given_up(&CONTAINER_OF(pos, struct rmdir_request, node)->r))
-				continue;
-			list_remove(pos);
-			list_append(&killed, pos);
-		}
-	}
-	end_rmdirs(&killed, true);
-	return false;
-}
-
-static void send_removal(struct removal *m)
-{
-	m->call.given_up = removal_given_up;
-	if (m->dir)
-		known_change_begin(m->dir);
-	transport_submit(m->fs->transport, &m->call);
-}
-
-static void end_removal(struct removal *m)
-{
-	struct list ready;
-
-	list_init(&ready);
-	{
-		LOCKED(&removals.lock);
-		removals.ended++;
-		LIST_FOREACH (pos, &removals.waiting) {
-			struct rmdir_request *q = CONTAINER_OF(pos, struct rmdir_request, node);
-
-			if (m->number > q->last || --q->left > 0)
-				continue;
-			list_remove(pos);
-			list_append(&ready, pos);
-		}
-	}
-	end_rmdirs(&ready, false);
-	if (m->last)
-		let_opens_go(m->file);
-	(void)inode_unref(m->fs->inodes, m->file);
-	(void)inode_unref(m->fs->inodes, m->dir);
-	free(m);
-}
-
-/* What is known of the file and its directory is not, any more. */
-static void doubt_both(struct removal *m)
-{
-	uint64_t asked;
-
-	names_changed(m->fs, m->file);
-	if (!m->dir)
-		return;
-	(void)known_change_end(m->fs, m->dir, NULL, 0, &asked);
-	fs_invalidate_attributes(m->fs, m->dir);
-}
-
-static void removal_done(struct nfs_call *call)
-{
-	struct removal *m = CONTAINER_OF(call, struct removal, call);
-
-	doubt_both(m);
-	if (m->done)
-		(void)sem_post(m->done);
-	end_removal(m);
-}
-
-/*
- * Takes the silly name from the inode, for a removal that begins with this; NULL when it has none. last: it is its only
- * name, and stays while somebody has the file open, or is about to.
- */
-static struct removal *take_removal(struct fs *fs, struct inode *i, bool last)
-{
-	struct removal *m = calloc(1, sizeof(*m));
-
-	if (!m)
-		return NULL;
-	LOCKED(&i->lock);
-	if (!i->silly || (last && silly_is_open(i))) {
-		free(m);
-		return NULL;
-	}
-	m->last = last;
-	i->removing += last;
-	memcpy(m->name, i->silly->name, sizeof(m->name));
-	m->fs = fs;
-	m->file = inode_ref(i);
-	m->call.fh = i->silly->dir;
-	m->call.cred = i->silly->cred;
-	m->call.name = m->name;
-	m->call.proc = NFS_REMOVE;
-	m->call.done = removal_done;
-	free(STEAL_PTR(i->silly));
-	{
-		LOCKED(&removals.lock);
-		m->number = ++removals.begun;
-		silly_open--; /* never missing from both counts */
-	}
-	return m;
-}
-
-void silly_last_close(struct fs *fs, struct inode *i)
-{
-	struct removal *m = take_removal(fs, i, true);
-
-	if (!m)
-		return;
-	m->dir = inode_table_find(fs->inodes, &m->call.fh);
-	send_removal(m);
-}
-
-/*
- * Root, which the server may have squashed, could make the name in a sticky directory and cannot remove
- * it: then the file's owner does.
- */
-static bool is_for_owner(struct removal *m)
-{
-	struct inode *i = m->request->replaced;
-
-	if (m->call.cred.uid != 0 || (m->call.error != -EACCES && m->call.error != -EPERM))
-		return false;
-	LOCKED(&i->lock);
-	m->call.cred = (struct nfs_cred){.uid = i->attrs.attr.uid, .gid = i->attrs.attr.gid};
-	return m->call.cred.uid != 0;
-}
-
-static void taken_back(struct nfs_call *call)
-{
-	struct removal *m = CONTAINER_OF(call, struct removal, call);
-
-	if (is_for_owner(m)) {
-		transport_submit(m->fs->transport, call);
-		return;
-	}
-	doubt_both(m);
-	request_end_error(m->request, m->error);
-	end_removal(m);
-}
-
-void silly_rename_failed(struct request *r, int error)
-{
-	struct removal *m = r->replaced ? take_removal(r->fs, r->replaced, false) : NULL;
-
-	if (!m) {
-		request_end_error(r, error);
-		return;
-	}
-	m->request = r;
-	m->error = error;
-	m->dir = inode_table_find(r->fs->inodes, &m->call.fh);
-	m->call.done = taken_back;
-	send_removal(m);
-}
-
-struct collection {
-	struct fs *fs;
-	struct list removals;
-};
-
-static void collect(void *arg, struct inode *i)
-{
-	struct collection *c = arg;
-	struct removal *m = take_removal(c->fs, i, false);
-
-	if (m)
-		list_append(&c->removals, &m->node);
-}
-
-void silly_remove_all(struct fs *fs, unsigned timeout_ms)
-{
-	struct collection c = {.fs = fs};
-	static sem_t done; /* those that are not answered in time post it when the transport stops */
-	struct timespec until;
-	size_t n = 0;
-
-	list_init(&c.removals);
-	inode_table_foreach(fs->inodes, collect, &c);
-	(void)sem_init(&done, 0, 0);
-	LIST_FOREACH (pos, &c.removals) {
-		struct removal *m = CONTAINER_OF(pos, struct removal, node);
-
-		list_remove(pos);
-		m->done = &done;
-		n++;
-		send_removal(m);
-	}
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += timeout_ms / 1000;
-	while (n > 0) {
-		if (sem_timedwait(&done, &until) == 0)
-			n--;
-		else if (errno != EINTR)
-			break;
-	}
 }

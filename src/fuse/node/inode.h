@@ -112,7 +112,7 @@ struct inode {
 	unsigned opening;          /* OPENs on their way */
 	unsigned taking;           /* requests on their way that give it a .nfs name */
 	unsigned removing;         /* requests on their way that take a name from it */
-	struct list held;          /* OPENs that wait for those: struct silly_hold.node */
+	struct list held;          /* OPENs that wait for those: struct open_hold.node */
 	struct list opened;        /* struct opened.node */
 
 	struct write_log writes; /* has a lock of its own */

@@ -5,12 +5,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "fuse/fs/open_hold.h"
 #include "fuse/kernel/caller.h"
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/known/search_acl.h"
 #include "fuse/local/server_refresh.h"
-#include "fuse/names/silly.h"
 #include "fuse/request/special_file.h"
 
 #define UNKNOWN_PATIENCE_MS 2000 /* for a caller with a signal of which nobody knows what it is */
@@ -115,7 +115,7 @@ static bool call_given_up(struct nfs_call *call)
 	struct request *r = CONTAINER_OF(call, struct request, call);
 
 	if (r->removing)
-		silly_opens_given_up(r->removing);
+		held_opens_given_up(r->removing);
 	return request_given_up(r);
 }
 
@@ -315,7 +315,7 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 
 void request_end(struct request *r)
 {
-	silly_removal_ended(r);
+	removal_ended(r->fs, &r->removing);
 	(void)inode_unref(r->fs->inodes, r->inode);
 	(void)inode_unref(r->fs->inodes, r->inode2);
 	(void)inode_unref(r->fs->inodes, r->replaced);

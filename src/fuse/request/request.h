@@ -19,7 +19,7 @@ struct request {
 	uint64_t unknown_since; /* ms: a signal came for a caller that cannot be seen; 0: none */
 	char *name, *name2;
 	void (*then)(struct request *r); /* after request_find_entry() */
-	struct inode *removing; /* UNLINK, RENAME: loses a name, and its OPENs wait; silly.h, which has a reference */
+	struct inode *removing; /* UNLINK, RENAME: loses a name, and its OPENs wait (open_hold.h); a reference */
 	struct inode *replaced; /* RENAME: an open file that got a .nfs name beside its own; a reference */
 	/* The entry that was found: its handle and attributes. */
 	struct nfs_fh entry_fh;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/names/default_acl.h"
+#include "fuse/acl/default_acl.h"
 
 #include "fuse/kernel/posix_acl.h"
 

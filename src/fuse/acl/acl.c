@@ -7,13 +7,13 @@
  * (fs/fuse/acl.c fuse_no_acl). Its question for security.capability, at each exec and now and then
  * before a write, is answered without the server.
  */
-#include "fuse/names/handlers.h"
+#include "fuse/acl/acl.h"
 #include "fuse/request/request.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fuse/names/default_acl.h"
+#include "fuse/acl/default_acl.h"
 #include "fuse/kernel/posix_acl.h"
 
 static const char *const acl_names[] = {"system.posix_acl_access", "system.posix_acl_default"};
