@@ -23,6 +23,8 @@
 #include "fuse/local/server_refresh.h"
 #include "fuse/names/silly_removal.h"
 #include "base/log.h"
+#include "fuse/request/convert.h"
+#include "fuse/request/entry.h"
 
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC: execve opens; the kernel passes it in OPEN's flags */
 

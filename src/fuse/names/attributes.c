@@ -11,6 +11,8 @@
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
+#include "fuse/request/convert.h"
+#include "fuse/request/entry.h"
 
 #define MAY_WRITE (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
 

@@ -12,6 +12,8 @@
 #include "fuse/known/search_acl.h"
 #include "fuse/names/silly.h"
 #include "fuse/names/silly_removal.h"
+#include "fuse/request/convert.h"
+#include "fuse/request/entry.h"
 #include "fuse/request/special_file.h"
 
 static struct request *from_call(struct nfs_call *call)

@@ -26,7 +26,7 @@ struct request {
 	struct nfs_attr entry_attr;
 	bool decoy;     /* the caller gets a decoy of it */
 	uint64_t asked; /* attr_clock() when the call was sent, or could have been */
-	bool changes;   /* the call under way does, and known.h was told */
+	bool changes;   /* the call under way changes an inode, and known.h was told */
 	bool changed; /* a call of the request did, or the sidecar: its answer is to be believed no more than at once */
 	bool looked;  /* the server was made to look at the entry's file */
 	struct broker_call broker;               /* about the entry's file */
@@ -79,43 +79,3 @@ void request_end_error(struct request *r, int error);
 
 /* Ends a request that has been answered. */
 void request_end(struct request *r);
-
-/*
- * After LOOKUP, CREATE, MKDIR and the like: completes entry_fh and entry_attr, asking again where
- * the server left them out, and calls then(). On failure the request ends.
- */
-void request_find_entry(struct request *r, void (*then)(struct request *r));
-
-/* Replies that the directory does not have the name, and ends the request. */
-void request_reply_absent(struct request *r);
-
-/* Replies with a file whose attributes are known for so many seconds, and ends the request. */
-void request_reply_known(struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds);
-
-/*
- * Makes the inode of the found entry, which has this name, and counts the lookup. 0 and the entry to reply with, and a
- * reference to the inode; when the reply does not arrive the lookup must be taken back.
- */
-int request_make_entry(struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode);
-
-/* then() of what replies with an entry. */
-void request_reply_entry(struct request *r);
-
-/*
- * Whether what the server said of the file, asked for when the request came, may be older than what the
- * kernel knows by its own writes.
- */
-bool request_is_outdated(const struct request *r, struct inode *i);
-
-/* What the sidecar says of a file, as the server would. */
-void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret);
-
-/* A handle and a credential as the broker is told them. */
-struct broker_fh request_broker_fh(const struct nfs_fh *fh);
-struct broker_cred request_broker_cred(const struct nfs_cred *cred);
-
-/* Whether the session has registered the inode's id: what the server says of the file may be old. */
-bool request_has_id(const struct fs *fs, struct inode *i);
-
-/* What the kernel is told of the inode, and for how many seconds it may believe that. */
-double request_tell_attributes(struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/request/special_file.h"
 
-#include "fuse/request/request.h"
+#include "fuse/request/entry.h"
 
 /* What the kernel lets everybody do who gets the inode. */
 static uint32_t wanted_access(mode_t mode)

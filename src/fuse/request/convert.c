@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/request/convert.h"
+
+#include <string.h>
+#include <sys/sysmacros.h>
+
+struct broker_fh request_broker_fh(const struct nfs_fh *fh)
+{
+	struct broker_fh b = {.length = fh->len};
+
+	memcpy(b.data, fh->data, fh->len);
+	return b;
+}
+
+struct broker_cred request_broker_cred(const struct nfs_cred *cred)
+{
+	struct broker_cred b = {.uid = cred->uid, .gid = cred->gid, .ngroups = cred->ngroups};
+
+	for (uint32_t n = 0; n < b.ngroups; n++)
+		b.groups[n] = cred->groups[n];
+	return b;
+}
+
+void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret)
+{
+	*ret = (struct nfs_attr){.mode = attr->mode,
+		.nlink = attr->nlink,
+		.uid = attr->uid,
+		.gid = attr->gid,
+		.size = attr->size,
+		.used = attr->used,
+		.fsid = r->fs->fsid,
+		.fileid = attr->fileid,
+		.rdev_major = attr->rdev_major,
+		.rdev_minor = attr->rdev_minor,
+		.atime = {attr->atime_sec, attr->atime_nsec},
+		.mtime = {attr->mtime_sec, attr->mtime_nsec},
+		.ctime = {attr->ctime_sec, attr->ctime_nsec}};
+}
+
+void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	ret->st_ino = attr->fileid;
+	ret->st_mode = attr->mode;
+	ret->st_nlink = attr->nlink;
+	ret->st_uid = attr->uid;
+	ret->st_gid = attr->gid;
+	ret->st_size = (off_t)attr->size;
+	ret->st_blocks = (blkcnt_t)((attr->used + 511) / 512);
+	ret->st_blksize = 4096;
+	ret->st_rdev = makedev(attr->rdev_major, attr->rdev_minor);
+	ret->st_atim = attr->atime;
+	ret->st_mtim = attr->mtime;
+	ret->st_ctim = attr->ctime;
+}

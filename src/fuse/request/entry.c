@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/request/entry.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuse/fs/file.h"
+#include "fuse/local/granted_file.h"
+#include "fuse/local/server_refresh.h"
+#include "fuse/request/convert.h"
+
+static void entry_step(struct request *r);
+
+static void entry_attr_done(struct nfs_call *call)
+{
+	struct request *r = CONTAINER_OF(call, struct request, call);
+
+	if (call->error < 0) {
+		request_end_error(r, call->error);
+		return;
+	}
+	call->new_fh = r->entry_fh;
+	entry_step(r);
+}
+
+static void entry_lookup_done(struct nfs_call *call)
+{
+	struct request *r = CONTAINER_OF(call, struct request, call);
+
+	if (call->error < 0)
+		request_end_error(r, call->error);
+	else
+		entry_step(r);
+}
+
+bool request_is_outdated(const struct request *r, struct inode *i)
+{
+	LOCKED(&i->lock);
+	return write_behind_outdates(&i->behind, r->asked);
+}
+
+static void entry_settled(struct behind_wait *w, int error)
+{
+	struct request *r = CONTAINER_OF(w, struct request, settled);
+
+	if (error < 0) {
+		request_end_error(r, error);
+		return;
+	}
+	r->call.fh = r->entry_fh;
+	request_send(r, NFS_GETATTR, entry_attr_done);
+}
+
+static void entry_looked_at(void *arg)
+{
+	struct request *r = arg;
+
+	r->call.fh = r->entry_fh;
+	request_send(r, NFS_GETATTR, entry_attr_done);
+}
+
+static void look_at_entry(struct request *r, struct inode *i)
+{
+	r->looked = true;
+	server_refresh_then(r->fs, i, &r->call.cred, request_patience(r), entry_looked_at, r);
+}
+
+static void entry_told(struct broker_call *call, int error, const void *body)
+{
+	struct request *r = CONTAINER_OF(call, struct request, broker);
+	const struct broker_open_reply *reply = body;
+	struct fs *fs = r->fs;
+	struct inode *i;
+
+	if (error == 0 && reply->error == 0 && reply->attr.fileid == r->entry_attr.fileid) {
+		request_attr_of_broker(r, &reply->attr, &r->entry_attr);
+		r->then(r);
+		return;
+	}
+	i = inode_table_find(fs->inodes, &r->entry_fh);
+	if (i)
+		look_at_entry(r, i);
+	else
+		r->then(r);
+	(void)inode_unref(fs->inodes, i);
+}
+
+/* What the backing file says of itself, where there is a descriptor of it. */
+static bool take_own_attributes(struct request *r, struct inode *i)
+{
+	struct granted_file *granted = granted_file_of(r->fs, i);
+	struct nfs_attr attr;
+	bool taken = granted && granted_file_attributes(granted, &attr) == 0;
+
+	(void)granted_file_unref(granted);
+	if (!taken)
+		return false;
+	attr.fsid = r->fs->fsid;
+	r->entry_attr = attr;
+	return true;
+}
+
+/*
+ * The server does not know yet what was changed past it: the entry is told with the attributes that the file has. The
+ * kernel takes a size also where it is not to believe it: copy_file_range(2) goes by it (mm/filemap.c
+ * generic_copy_file_checks), and cached pages behind it are dropped. True if that takes time.
+ */
+static bool correct_entry(struct request *r, struct inode *i)
+{
+	struct broker_open body = {.fh = request_broker_fh(&r->entry_fh), .flags = BROKER_OPEN_ATTR};
+
+	if (r->looked || !server_refresh_needed(r->fs, i) || take_own_attributes(r, i))
+		return false;
+	if (!request_has_id(r->fs, i)) {
+		look_at_entry(r, i);
+		return true;
+	}
+	r->broker.done = entry_told;
+	probe_send(r->fs->probe, &r->broker, BROKER_OPEN, &body, sizeof(body));
+	return true;
+}
+
+/* Writes of the file were on their way to the server while it was asked: asks again behind them. */
+static bool settle_entry(struct request *r)
+{
+	struct fs *fs = r->fs; /* the request may end meanwhile */
+	struct inode *i = inode_table_find(fs->inodes, &r->entry_fh);
+	bool outdated = i && request_is_outdated(r, i);
+
+	if (i && !outdated && correct_entry(r, i)) {
+		outdated = true;
+	} else if (outdated) {
+		r->settled.done = entry_settled;
+		r->settled.patience = request_patience(r);
+		write_behind_settle(i, &r->settled);
+	}
+	(void)inode_unref(fs->inodes, i);
+	return outdated;
+}
+
+static void entry_step(struct request *r)
+{
+	struct nfs_call *call = &r->call;
+
+	if (call->new_fh.len == 0) {
+		request_send(r, NFS_LOOKUP, entry_lookup_done);
+		return;
+	}
+	r->entry_fh = call->new_fh;
+	if (!call->has_attr) {
+		call->fh = r->entry_fh;
+		request_send(r, NFS_GETATTR, entry_attr_done);
+		return;
+	}
+	r->entry_attr = call->attr;
+	if (!settle_entry(r))
+		r->then(r);
+}
+
+void request_find_entry(struct request *r, void (*then)(struct request *r))
+{
+	r->then = then;
+	entry_step(r);
+}
+
+double request_tell_attributes(struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret)
+{
+	double seconds;
+
+	attr_to_stat(attr, ret);
+	seconds = known_attributes(r->fs, i, attr, r->asked);
+	if (i->decoy) {
+		/* Nobody would tell the kernel of a change that was made by the true one. */
+		ret->st_rdev = 0;
+		return 0;
+	}
+	/*
+	 * Attributes that the kernel asked for before it is told to forget some it does not believe (fs/fuse/inode.c
+	 * fuse_change_attributes_i), but those that answer a change it does (fs/fuse/dir.c fuse_do_setattr,
+	 * create_new_entry).
+	 */
+	return r->changed && fs_generation(r->fs) != 0 ? 0 : seconds;
+}
+
+bool request_has_id(const struct fs *fs, struct inode *i)
+{
+	uint64_t generation = fs_generation(fs);
+
+	LOCKED(&i->lock);
+	return open_mode_has_id_of(&i->mode, generation);
+}
+
+/* Who was sent to walk again by an open has found this file, which that open may have; or none (NULL). */
+static void walk_ended(struct request *r, const struct inode *i)
+{
+	atomic_uint_fast64_t *retry = fs_retry_of(r->fs, fuse_req_ctx(r->req)->pid);
+
+	if (*retry != 0 && (!i || i->type == S_IFREG))
+		*retry = i ? i->generation : 0;
+}
+
+/*
+ * The kernel walks a name that it believes without asking, and only the server knows (ACLs, squash)
+ * who may: it believes none but where everybody may. And none of a special file: whom it leads where is for each
+ * caller to be asked.
+ */
+static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_param *ret)
+{
+	struct fs *fs = r->fs;
+
+	if (!is_special_file(i->type))
+		ret->entry_timeout = known_entry_seconds(fs, r->inode2 ? r->inode2 : r->inode, i);
+	ret->ino = fs_ino(fs, i);
+	ret->generation = i->generation;
+	inode_table_looked_up(fs->inodes, i);
+	walk_ended(r, i);
+}
+
+int request_make_entry(struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode)
+{
+	struct inode *i;
+	int error = r->decoy ? inode_table_get_decoy(r->fs->inodes, &r->entry_fh, &r->entry_attr, r->call.cred.uid, &i)
+			     : inode_table_get(r->fs->inodes, &r->entry_fh, &r->entry_attr, &i);
+
+	if (error < 0)
+		return error;
+	memset(ret, 0, sizeof(*ret));
+	ret->attr_timeout = request_tell_attributes(r, i, &r->entry_attr, &ret->attr);
+	if (request_has_id(r->fs, i))
+		ret->attr_timeout = 0;
+	known_named(r->fs, i, r->inode2 ? r->inode2 : r->inode, name, &r->entry_attr.ctime);
+	/* GETATTR is what makes the server look. */
+	if (server_refresh_needed(r->fs, i)) {
+		known_doubt(i);
+		ret->attr_timeout = 0;
+	}
+	fill_entry(r, i, ret);
+	*ret_inode = i;
+	return 0;
+}
+
+static void reply_entry(struct request *r, struct inode *i, const struct fuse_entry_param *entry)
+{
+	if (fuse_reply_entry(r->req, entry) < 0)
+		inode_table_forget(r->fs->inodes, i, 1);
+	(void)inode_unref(r->fs->inodes, i);
+	request_end(r);
+}
+
+void request_reply_absent(struct request *r)
+{
+	struct fuse_entry_param entry = {.entry_timeout = known_absence_seconds(r->fs, r->inode)};
+
+	walk_ended(r, NULL);
+	if (entry.entry_timeout > 0)
+		(void)fuse_reply_entry(r->req, &entry);
+	else
+		(void)fuse_reply_err(r->req, ENOENT);
+	request_end(r);
+}
+
+void request_reply_known(struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds)
+{
+	struct fuse_entry_param entry = {.attr_timeout = seconds};
+
+	attr_to_stat(attr, &entry.attr);
+	known_named(r->fs, i, r->inode, r->name, NULL);
+	fill_entry(r, i, &entry);
+	reply_entry(r, i, &entry);
+}
+
+void request_reply_entry(struct request *r)
+{
+	struct fuse_entry_param entry;
+	struct inode *i;
+	int error = request_make_entry(r, r->name, &entry, &i);
+
+	if (error < 0)
+		request_end_error(r, error);
+	else
+		reply_entry(r, i, &entry);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/request/learn.h"
+
+#include <sys/stat.h>
+
+/* Whether the call changes the request's inodes, or what is in them. */
+static bool call_changes(const struct request *r)
+{
+	switch (r->call.proc) {
+	case NFS_SETATTR:
+	case NFS_SETACL:
+	case NFS_CREATE:
+	case NFS_MKDIR:
+	case NFS_SYMLINK:
+	case NFS_MKNOD:
+	case NFS_REMOVE:
+	case NFS_RMDIR:
+	case NFS_RENAME:
+	case NFS_LINK:
+		return nfs_fh_equal(&r->call.fh, &r->inode->fh);
+	default:
+		return false;
+	}
+}
+
+static bool changes_openers(const struct nfs_call *call)
+{
+	const struct nfs_sattr *a = &call->args.sattr;
+
+	return call->proc == NFS_SETACL || (call->proc == NFS_SETATTR && (a->set_mode || a->set_uid || a->set_gid));
+}
+
+static bool two_inodes(const struct request *r)
+{
+	return r->inode2 && r->inode2 != r->inode;
+}
+
+/* What is known of a directory's names after a change of ours: kept, asked as known_change_end() says. */
+struct outcome {
+	bool kept;
+	uint64_t asked;
+};
+
+static void learn_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, struct outcome of,
+	bool done)
+{
+	if (done && of.kept)
+		known_name(fs, dir, name, fh, of.asked);
+	else
+		known_name_forget(fs, dir, name);
+}
+
+/* The names that the change was about, after it was answered, in the request's inodes. */
+static void learn_names(struct request *r, struct outcome first, struct outcome second)
+{
+	struct nfs_call *call = &r->call;
+	struct fs *fs = r->fs;
+	bool done = call->error == 0;
+	struct inode *moved;
+
+	switch (call->proc) {
+	case NFS_SETATTR:
+	case NFS_SETACL:
+		break;
+	case NFS_LINK:
+		known_links_changed(fs);
+		learn_name(fs, r->inode2, call->name, &call->fh, second, done);
+		break;
+	case NFS_RENAME:
+		known_links_changed(fs);
+		moved = known_file(fs, r->inode, call->name);
+		if (done)
+			known_moved(fs, moved, r->inode, r->inode2);
+		if (moved)
+			known_doubt(moved);
+		(void)inode_unref(fs->inodes, moved);
+		/* Both stay as they are when they were the same file. */
+		known_name_forget(fs, r->inode, call->name);
+		known_name_forget(fs, r->inode2, call->name2);
+		break;
+	case NFS_REMOVE:
+	case NFS_RMDIR:
+		known_links_changed(fs);
+		learn_name(fs, r->inode, call->name, NULL, first, done);
+		break;
+	default:
+		learn_name(fs, r->inode, call->name, &call->new_fh, first, done && call->new_fh.len > 0);
+		break;
+	}
+}
+
+static const struct nfs_wcc *wcc_of_inode(const struct nfs_call *call)
+{
+	return call->proc == NFS_SETATTR || call->proc == NFS_SETACL || call->proc == NFS_LINK ? NULL : &call->dir;
+}
+
+/*
+ * A directory that is not there may be another one by now under the name that led to it: the kernel
+ * walks again, and finds that or nothing. Ganesha says so of a handle that should be stale.
+ */
+static void look_for_directory(struct request *r)
+{
+	enum nfs_proc proc = r->call.proc;
+	bool makes = proc == NFS_CREATE || proc == NFS_MKDIR || proc == NFS_SYMLINK || proc == NFS_MKNOD;
+
+	if (!makes || r->call.error != -ENOENT || !known_believed(r->fs, r->inode))
+		return;
+	known_stale(r->fs);
+	r->call.error = -ESTALE;
+}
+
+static void end_change(struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+	uint64_t asked = r->asked;
+	struct outcome first, second;
+
+	first.kept = known_change_end(r->fs, r->inode, wcc_of_inode(call), asked, &first.asked);
+	second = first;
+	if (two_inodes(r))
+		second.kept = known_change_end(r->fs, r->inode2, &call->dir2, asked, &second.asked);
+	r->asked = first.asked;
+	if (call->proc == NFS_SETACL && call->error == 0)
+		known_acl(r->fs, r->inode, true, 0, 0);
+	learn_names(r, first, second);
+}
+
+/* What the answer says of directories. */
+static void learn(struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+	struct fs *fs = r->fs;
+
+	if (!nfs_fh_equal(&call->fh, &r->inode->fh) || r->inode->type != S_IFDIR)
+		return;
+	switch (call->proc) {
+	case NFS_LOOKUP:
+		if (!call->dir.has_after || (call->error < 0 && call->error != -ENOENT))
+			break;
+		(void)known_attributes(fs, r->inode, &call->dir.after, r->asked);
+		known_rights(fs, r->inode, &call->cred, NFS_ACCESS_LOOKUP, r->asked);
+		known_name(fs, r->inode, call->name, call->error == 0 ? &call->new_fh : NULL, r->asked);
+		break;
+	case NFS_ACCESS:
+		if (call->error < 0 || !call->has_attr)
+			break;
+		(void)known_attributes(fs, r->inode, &call->attr, r->asked);
+		known_rights(fs, r->inode, &call->cred, call->res.access, r->asked);
+		break;
+	case NFS_READDIR:
+	case NFS_READDIRPLUS:
+		if (call->error == 0 && call->dir.has_after)
+			(void)known_attributes(fs, r->inode, &call->dir.after, r->asked);
+		break;
+	default:
+		break;
+	}
+}
+
+void learn_from_question(struct request *r)
+{
+	r->asked = attr_clock();
+	r->changes = call_changes(r);
+	r->changed = r->changed || r->changes;
+	if (!r->changes)
+		return;
+	if (changes_openers(&r->call))
+		known_openers_change(r->inode);
+	known_change_begin(r->inode);
+	if (two_inodes(r))
+		known_change_begin(r->inode2);
+}
+
+void learn_from_answer(struct request *r)
+{
+	if (r->changes) {
+		look_for_directory(r);
+		end_change(r);
+	} else {
+		learn(r);
+	}
+}
