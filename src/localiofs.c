@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "mount/mount_lock.h"
 #include "mount/mountinfo.h"
+#include "process.h"
 #include "remount.h"
 
 static int take_same(const struct mountinfo *m, void *arg)
@@ -125,7 +126,7 @@ static int mount_begins(void *arg, char *sentence, size_t size)
 static int run_mount(const struct command *c, struct reporter *reporter)
 {
 	char sentence[1024] = "";
-	struct session_options options = {.mount = &c->options,
+	struct daemon_options options = {.mount = &c->options,
 		.spec = &c->spec,
 		.spec_text = c->spec_text,
 		.directory = c->directory,
@@ -133,8 +134,10 @@ static int run_mount(const struct command *c, struct reporter *reporter)
 		.waiting = mount_goes_on_waiting,
 		.begin = mount_begins,
 		.arg = reporter};
-	int r = session_run(&options, sentence, sizeof(sentence));
+	int r;
 
+	process_prepare();
+	r = daemon_run(&options, sentence, sizeof(sentence));
 	if (r < 0)
 		log_error("%s", sentence[0] ? sentence : strerror(-r));
 	return r == 0 ? EXIT_OK : r == -EPERM ? EXIT_USAGE : r == -ENOMEM ? EXIT_SYSTEM : EXIT_FAIL;

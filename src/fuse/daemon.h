@@ -8,7 +8,7 @@
 #include "mount/mount_spec.h"
 #include "mount/options.h"
 
-struct session_options {
+struct daemon_options {
 	const struct mount_options *mount;
 	const struct mount_spec *spec;
 	const char *spec_text;
@@ -33,4 +33,4 @@ struct session_options {
  * sentence saying why mounting failed (-EPERM: this user may not mount there, or not at all); after
  * ready() was called it returns 0.
  */
-int session_run(const struct session_options *options, char *sentence, size_t size);
+int daemon_run(const struct daemon_options *options, char *sentence, size_t size);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The parts of the daemon of one mount: the connection to the server, the link to the probe, and what they share.
+ *
+ * The main thread makes the daemon and takes it down (daemon.c). Callbacks come on the transport's and on the probe's
+ * thread, between the start of each and its stop.
+ */
+#pragma once
+
+#include <semaphore.h>
+
+#include "fuse/daemon.h"
+#include "fuse/find_export.h"
+#include "fuse/fs/fs.h"
+
+#define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
+
+struct daemon {
+	struct fs fs;
+	const struct daemon_options *options;
+	struct found_export found;
+	char name[100]; /* of what is mounted, short enough for a sentence */
+	bool mounted;
+	sem_t connected;
+	bool root_stale; /* the transport's thread */
+};
+
+/* Writes the sentence; returns the error. */
+int PRINTF(4, 5) daemon_fail(char *sentence, size_t size, int error, const char *format, ...);
+
+/*
+ * connect.c: looks for the export, connects, and learns the root's attributes and the sizes of requests. Tries until
+ * the server answers, refuses, or the time is over (retry=, bg, mounttimeout=). 0, or a negative errno and a sentence.
+ */
+int connect_reach_server(struct daemon *d, char *sentence, size_t size);
+
+/*
+ * probe_link.c: makes the probe and, where the options and the kernel allow it, the ring for local files: nothing with
+ * local=off. The probe starts when the kernel has accepted the mount. 0, or a negative errno.
+ */
+int probe_link_make(struct daemon *d);
+int probe_link_start(struct daemon *d);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <string.h>
+
+#include "base/log.h"
+#include "fuse/daemon_parts.h"
+#include "fuse/local/backing_ids.h"
+#include "fuse/request/convert.h"
+
+/* The probe's questions. */
+static int probe_root_attr(void *arg, struct broker_attr *ret)
+{
+	struct daemon *d = arg;
+	struct nfs_call look = {.proc = NFS_COMMIT,
+		.cred = {.uid = geteuid(), .gid = getegid()},
+		.fh = d->found.export.root,
+		.patience_ms = QUESTION_TIMEOUT_MS};
+	struct nfs_call call = look;
+	int r;
+
+	/* A server that answers from memory looks at the directory again (server_refresh.h), and says -EISDIR. */
+	if (fs_server_remembers(&d->fs)) {
+		(void)transport_call(d->fs.transport, &look);
+		d->fs.counters.refreshes++;
+	}
+	call.proc = NFS_GETATTR;
+	r = transport_call(d->fs.transport, &call);
+	if (r < 0)
+		return r;
+	memset(ret, 0, sizeof(*ret));
+	ret->fileid = call.attr.fileid;
+	ret->mode = call.attr.mode;
+	ret->size = call.attr.size;
+	ret->ctime_sec = call.attr.ctime.tv_sec;
+	ret->ctime_nsec = (uint32_t)call.attr.ctime.tv_nsec;
+	return 0;
+}
+
+static int probe_server_address(void *arg, struct sockaddr_storage *ret)
+{
+	struct daemon *d = arg;
+	struct transport_stats stats;
+
+	transport_stats(d->fs.transport, &stats);
+	if (!stats.connected || stats.peer.ss_family == AF_UNSPEC)
+		return -ENOTCONN;
+	*ret = stats.peer;
+	return 0;
+}
+
+static void probe_session(void *arg, uint64_t generation, bool up)
+{
+	struct daemon *d = arg;
+
+	backing_ids_end_sessions_but(d->fs.ids, up ? generation : 0);
+	if (up)
+		backing_ids_new_session(d->fs.ids);
+}
+
+static int probe_housekeep(void *arg)
+{
+	struct daemon *d = arg;
+
+	return backing_ids_expire(d->fs.ids);
+}
+
+int probe_link_make(struct daemon *d)
+{
+	const struct mount_options *o = d->options->mount;
+	struct probe_options p = {.registry = o->registry,
+		.port = o->probeport,
+		.reprobe_s = o->reprobe,
+		.reserved_port = !o->noresvport,
+		.asker = d->fs.spec,
+		.root_attr = probe_root_attr,
+		.server_address = probe_server_address,
+		.session = probe_session,
+		.housekeep = probe_housekeep,
+		.arg = d};
+	int r;
+
+	if (o->local == LOCAL_OFF)
+		return 0;
+	r = probe_new(&p, &d->fs.probe);
+	if (r < 0)
+		return r;
+	backing_ids_set_probe(d->fs.ids, d->fs.probe);
+	r = o->local == LOCAL_PASSTHROUGH ? 0 : uring_new(&d->fs.uring);
+	if (r < 0)
+		log_debug("no io_uring: %s", strerror(-r));
+	return 0;
+}
+
+int probe_link_start(struct daemon *d)
+{
+	struct broker_fh root = request_broker_fh(&d->found.export.root);
+
+	return probe_start(d->fs.probe, d->fs.passthrough ? fuse_session_fd(d->fs.session) : -1, &root);
+}
