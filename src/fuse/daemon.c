@@ -16,6 +16,7 @@
 #include "fuse/locks/locks.h"
 #include "fuse/names/handlers.h"
 #include "fuse/names/silly_removal.h"
+#include "fuse/open/handlers.h"
 #include "fuse/status.h"
 #include "io/nfs3/nfs3.h"
 #include "base/log.h"

@@ -7,7 +7,6 @@
 
 #include "fuse/fs/fs.h"
 
-void open_set_operations(struct fuse_lowlevel_ops *ops);
 void read_set_operations(struct fuse_lowlevel_ops *ops);
 void write_set_operations(struct fuse_lowlevel_ops *ops);
 void ranges_set_operations(struct fuse_lowlevel_ops *ops);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/open/open_request.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "fuse/local/server_refresh.h"
+#include "fuse/open/handlers.h"
+
+#define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC: execve opens; the kernel passes it in OPEN's flags */
+
+static void access_known(struct open_request *o)
+{
+	int error = open_permission(o, o->r.call.res.access);
+
+	if (error < 0)
+		open_end(o, error);
+	else
+		open_finish(o);
+}
+
+static void on_access(struct nfs_call *call)
+{
+	struct open_request *o = open_request_of(call);
+
+	if (call->error < 0) {
+		open_end(o, call->error);
+		return;
+	}
+	o->then = access_known;
+	if (call->has_attr)
+		open_know_version(o);
+	if (call->has_attr && call->attr.nlink == 0)
+		open_name_lost(o);
+	else
+		open_name_holds(o);
+}
+
+static void ask_for_access(void *arg)
+{
+	struct open_request *o = arg;
+
+	o->r.call.fh = o->r.inode->fh;
+	o->r.call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND | NFS_ACCESS_EXECUTE;
+	request_send(&o->r, NFS_ACCESS, on_access);
+}
+
+void open_remote(struct open_request *o)
+{
+	o->wish.generation = 0;
+	o->wish.granted_id = 0;
+	if (o->created) {
+		open_finish(o);
+		return;
+	}
+	server_refresh_then(o->r.fs, o->r.inode, &o->r.call.cred, request_patience(&o->r), ask_for_access, o);
+}
+
+static void on_committed(struct stable_wait *w, int error)
+{
+	struct open_request *o = CONTAINER_OF(w, struct open_request, wait);
+
+	if (error == -EINTR) {
+		open_end(o, error);
+		return;
+	}
+	/* Data that cannot be made stable must not be overtaken by local writes. */
+	if (error < 0)
+		open_remote(o);
+	else
+		open_local(o);
+}
+
+/*
+ * What the kernel writes to a backing file by itself is not stable by then, as sync wants it; but others see it at
+ * once, as noac wants it, unless the server answers from memory.
+ */
+static bool must_be_seen(const struct fs *fs)
+{
+	return fs->options->sync || (fs->options->noac && fs_server_remembers(fs));
+}
+
+/* Nobody takes the name from the inode: opens it. */
+static void start_counted(struct open_request *o)
+{
+	struct fs *fs = o->r.fs;
+	struct inode *i = o->r.inode;
+	bool local, dirty;
+
+	o->file = calloc(1, sizeof(*o->file));
+	if (!o->file) {
+		open_end(o, -ENOMEM);
+		return;
+	}
+	o->file->write = (o->fi.flags & O_ACCMODE) != O_RDONLY;
+	o->file->append = o->file->write && (o->fi.flags & O_APPEND);
+	o->exec = o->fi.flags & FMODE_EXEC_FLAG;
+	o->wish.read = (o->fi.flags & O_ACCMODE) != O_WRONLY;
+	o->wish.write = o->file->write;
+	o->wish.append = o->file->append;
+	o->wish.by_daemon = (o->fi.flags & O_DIRECT) && fs->options->odirect != ODIRECT_THROUGH;
+	o->wish.generation = o->file->write && must_be_seen(fs) ? 0 : fs_generation(fs);
+	local = o->wish.generation != 0 && S_ISREG(i->type);
+	/* Before an open is answered as local, every WRITE of the file is answered and stable. */
+	dirty = write_log_dirty(&i->writes);
+	if (!o->has_groups) {
+		if (local && !dirty && !o->wish.write && open_hot(o))
+			return;
+		request_groups(&o->r);
+		o->has_groups = true;
+	}
+	if (!local) {
+		open_remote(o);
+		return;
+	}
+	if (dirty) {
+		o->wait.done = on_committed;
+		o->wait.patience = request_patience(&o->r);
+		write_behind_commit(fs, i, &o->r.call.cred, &o->wait);
+		return;
+	}
+	open_local(o);
+}
+
+static void start_held(struct open_hold *h, int error)
+{
+	struct open_request *o = CONTAINER_OF(h, struct open_request, hold);
+
+	if (error < 0)
+		open_end(o, error);
+	else
+		start_counted(o);
+}
+
+static bool held_given_up(struct open_hold *h)
+{
+	return request_given_up(&CONTAINER_OF(h, struct open_request, hold)->r);
+}
+
+/* The inode is known. */
+void open_start(struct open_request *o)
+{
+	o->hold.go_on = start_held;
+	o->hold.given_up = held_given_up;
+	o->counted = true;
+	if (open_begins(o->r.fs, o->r.inode, &o->hold))
+		start_counted(o);
+}
+
+struct open_request *open_request_new(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	struct open_request *o = calloc(1, sizeof(*o));
+
+	if (!o) {
+		(void)fuse_reply_err(req, ENOMEM);
+		return NULL;
+	}
+	o->fi = *fi;
+	o->given = -1;
+	return o;
+}
+
+static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct open_request *o = open_request_new(req, fi);
+
+	if (!o)
+		return;
+	request_init_ids(&o->r, req, ino);
+	open_start(o);
+}
+
+void open_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->open = op_open;
+	ops->create = op_create;
+	ops->release = op_release;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/open/open_request.h"
+
+#include "fuse/local/backing_ids.h"
+#include "fuse/local/granted_file.h"
+#include "fuse/names/silly_removal.h"
+
+/* The inode is open now, or the open has failed. */
+static void opening_ends(struct open_request *o)
+{
+	if (o->counted && open_ends(o->r.fs, o->r.inode))
+		silly_last_close(o->r.fs, o->r.inode);
+	o->counted = false;
+}
+
+/* Takes back what a CREATE counted, and ends the request. */
+void open_end(struct open_request *o, int error)
+{
+	opening_ends(o);
+	if (o->entry.ino != 0)
+		inode_table_forget(o->r.fs->inodes, o->r.inode, 1);
+	close_fdp(&o->given);
+	free(o->file);
+	request_end_error(&o->r, error);
+}
+
+/* ACCESS bits to errno; fs/nfs/dir.c nfs_open_permission_mask: an exec open asks only for that. */
+int open_permission(const struct open_request *o, uint32_t access)
+{
+	int mode = o->fi.flags & O_ACCMODE;
+
+	if (o->created)
+		return 0;
+	if (o->exec)
+		return access & NFS_ACCESS_EXECUTE ? 0 : -EACCES;
+	if (mode != O_WRONLY && !(access & NFS_ACCESS_READ))
+		return -EACCES;
+	if (mode != O_RDONLY &&
+		(access & (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)) != (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND))
+		return -EACCES;
+	return 0;
+}
+
+static int reply_open(struct open_request *o)
+{
+	return o->create ? fuse_reply_create(o->r.req, &o->entry, &o->fi) : fuse_reply_open(o->r.req, &o->fi);
+}
+
+/* Close-to-open: pages stay when the server says now what the kernel was told last. With nocto also for a time. */
+static bool keeps_pages(const struct open_request *o)
+{
+	const struct attr_memory *m = &o->r.inode->attrs;
+
+	if (m->errors != o->file->heard.by_close)
+		return false;
+	if (o->r.fs->options->nocto && attr_memory_pages_are_believed(m, now_ms()))
+		return true;
+	return o->has_version && attr_memory_pages_are_good(m, &o->r.call.attr);
+}
+
+static void set_path(struct open_request *o, enum open_path path)
+{
+	struct inode *i = o->r.inode;
+	bool registered = open_mode_is_registered(path);
+
+	o->file->path = path;
+	o->fi.fh = (uintptr_t)o->file;
+	o->fi.backing_id = registered ? i->mode.backing_id : 0;
+	o->fi.direct_io = path != OPEN_PATH_CACHED && path != OPEN_PATH_PASSTHROUGH;
+	o->fi.keep_cache = path == OPEN_PATH_CACHED && keeps_pages(o);
+	/* A reader has nothing to make stable, and FLUSH is how the daemon learns that locks end. */
+	o->file->quiet = !o->file->write && !o->r.fs->has_locked;
+	o->fi.noflush = o->file->quiet;
+	if (path == OPEN_PATH_CACHED)
+		i->attrs.errors = o->file->heard.by_close;
+	i->attrs.pages_are_old = path != OPEN_PATH_CACHED && (i->attrs.pages_are_old || registered);
+}
+
+/* With the inode's lock: an id or a descriptor without open files waits for the next open. */
+void open_mode_changed(struct fs *fs, struct inode *i)
+{
+	if ((i->mode.backing_id > 0 && open_mode_registered(&i->mode) == 0) ||
+		(i->granted && open_mode_total(&i->mode) == 0))
+		backing_ids_idle(fs->ids, i);
+	else
+		backing_ids_busy(fs->ids, i);
+}
+
+/* With the inode's lock: who had the file open for writing has not any more. What is to be given up, or NULL. */
+struct granted_file *open_writer_gone(struct inode *i, const struct file *f)
+{
+	known_writer(i, -1);
+	if (f->here && granted_file_serves(i->granted, f->session) && i->granted->writers > 0)
+		i->granted->writers--;
+	return i->known.writers == 0 ? granted_file_take_writer(i->granted) : NULL;
+}
+
+/*
+ * With the inode's lock: whether the file is written locally already, so that nothing is kept for resending. Where
+ * there is a cached open the kernel gets no id, which would pass what is gathered for the backing file.
+ */
+static bool is_written_already(const struct inode *i, uint64_t session)
+{
+	return open_mode_registered(&i->mode) > 0 ||
+	       (granted_file_writes(i->granted, session) && i->granted->writers > 0 && open_mode_cached(&i->mode));
+}
+
+static void free_file(struct opened *o)
+{
+	free(CONTAINER_OF(o, struct file, opened));
+}
+
+/* The walk is repeated with revalidation and finds a fresh inode. */
+void open_retire(struct fs *fs, struct inode *i)
+{
+	inode_table_retire(fs->inodes, i);
+	known_retired(i);
+	fs_invalidate_attributes(fs, i);
+	fs->counters.opens_retired++;
+}
+
+/* The caller holds the inode's lock. True if this open may still be local: no REVOKE and no WRITE came since it was
+ * asked. */
+static bool may_be_local(const struct open_request *o)
+{
+	const struct inode *i = o->r.inode;
+	uint64_t session = o->wish.generation;
+
+	return session == 0 || (session == fs_generation(o->r.fs) &&
+				       (is_written_already(i, session) || !write_log_dirty(&o->r.inode->writes)));
+}
+
+/* The caller holds the inode's lock. The file is what the kernel will know it as. */
+static void fill_file(struct open_request *o, enum open_path path)
+{
+	struct inode *i = o->r.inode;
+
+	o->file->session = o->wish.generation;
+	o->file->here = path != OPEN_PATH_PASSTHROUGH && open_writes_by_descriptor(o);
+	o->file->root = o->wish.root;
+	if (o->file->here)
+		i->granted->writers++;
+}
+
+/* Adds step, 1 or -1, to the counters of an open on this path; before the reply, so that the opener sees itself
+ * counted. */
+static void count(struct open_request *o, enum open_path path, bool by_descriptor, bool shared, int step)
+{
+	struct fs_counters *counters = &o->r.fs->counters;
+	uint_fast64_t one = (uint_fast64_t)(int64_t)step;
+
+	o->r.fs->open_files += (size_t)(ssize_t)step;
+	counters->opens[path] += one;
+	counters->opens_uring += by_descriptor ? one : 0;
+	counters->opens_shared += shared ? one : 0;
+}
+
+/*
+ * The caller holds the inode's lock. Counts the open on its path, and replies. 0; or a negative errno when the opener
+ * is gone, and nothing is counted. *ret_useless: an id that no open needs; *ret_unused: a descriptor, both to be given
+ * up.
+ */
+static int reply_on_path(struct open_request *o, enum open_path path, int *ret_useless,
+	struct granted_file **ret_unused)
+{
+	struct fs *fs = o->r.fs;
+	struct inode *i = o->r.inode;
+	bool shared, by_descriptor;
+	int sent;
+
+	if (o->file->write)
+		known_writer(i, 1);
+	/* One descriptor has one way: that of the caller who opens the file first. */
+	if (i->granted && open_mode_total(&i->mode) == 0)
+		granted_file_set_direct(i->granted, o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
+	*ret_useless = open_mode_count(&i->mode, &o->wish, path);
+	set_path(o, path);
+	fill_file(o, path);
+	by_descriptor = o->file->here || (path != OPEN_PATH_PASSTHROUGH && open_reads_by_descriptor(o));
+	shared = o->beside_cached && !by_descriptor && !o->wish.by_daemon;
+	count(o, path, by_descriptor, shared, 1);
+	sent = reply_open(o);
+	o->r.req = NULL;
+	if (sent == 0) {
+		o->file->opened.free = free_file;
+		list_append(&i->opened, &o->file->opened.node);
+	} else {
+		count(o, path, by_descriptor, shared, -1);
+		(void)open_mode_uncount(&i->mode, path);
+		if (o->file->write)
+			*ret_unused = open_writer_gone(i, o->file);
+	}
+	open_mode_changed(fs, i);
+	return sent;
+}
+
+void open_finish(struct open_request *o)
+{
+	struct fs *fs = o->r.fs;
+	struct inode *i = o->r.inode;
+	struct granted_file *unused = NULL;
+	int path, useless, error;
+
+	o->file->inode = inode_ref(i);
+	o->file->cred = o->r.call.cred;
+	o->file->has_groups = o->has_groups;
+	o->file->heard = write_log_open(&i->writes);
+	{
+		LOCKED(&i->lock);
+		o->beside_cached = o->wish.generation != 0 && open_mode_cached(&i->mode);
+		if (!may_be_local(o))
+			o->wish.generation = 0;
+		path = open_mode_choose(&i->mode, &o->wish);
+		useless = o->wish.granted_id;
+		error = path < 0 ? path : reply_on_path(o, (enum open_path)path, &useless, &unused);
+	}
+	(void)granted_file_unref(unused);
+	backing_ids_close(fs->ids, useless);
+	if (error == 0) {
+		o->file = NULL; /* RELEASE frees it */
+		o->entry.ino = 0;
+		opening_ends(o);
+		request_end(&o->r);
+		return;
+	}
+	if (path < 0)
+		open_retire(fs, i);
+	(void)inode_unref(fs->inodes, i);
+	open_end(o, error);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/open/open_request.h"
+
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "fuse/local/backing_ids.h"
+#include "fuse/local/granted_file.h"
+#include "fuse/request/convert.h"
+
+/* Whether writes of this open may be sent to the backing file, when there is a descriptor for that. */
+bool open_may_write_locally(const struct open_request *o)
+{
+	return o->wish.write && o->wish.generation != 0 && o->r.fs->uring && probe_is_trusted(o->r.fs->probe);
+}
+
+/* With the inode's lock: whether there is one. */
+bool open_writes_by_descriptor(const struct open_request *o)
+{
+	return open_may_write_locally(o) && granted_file_writes(o->r.inode->granted, o->wish.generation);
+}
+
+/* With the inode's lock: whether the daemon has what it needs to read the file locally. */
+bool open_reads_by_descriptor(const struct open_request *o)
+{
+	return o->wish.read && granted_file_serves(o->r.inode->granted, fs_generation(o->r.fs));
+}
+
+/* With the inode's lock: whether it has all that it may have to serve this open by. */
+static bool has_descriptor(const struct open_request *o)
+{
+	return open_may_write_locally(o) ? open_writes_by_descriptor(o) : open_reads_by_descriptor(o);
+}
+
+static void take_descriptor(struct open_request *o)
+{
+	const struct broker_open_reply *reply = &o->reply;
+	struct inode *i = o->r.inode;
+	struct granted_file *old, *g = granted_file_new(o->r.fs, steal_fd(&o->given), reply->writable != 0,
+					  reply->backing_id, o->wish.generation);
+
+	if (g) {
+		g->instead = o->wanted_id;
+		g->root = reply->root != 0;
+	}
+	{
+		LOCKED(&i->lock);
+		if (g && g->writer && granted_file_writes(i->granted, g->generation))
+			g->writers = i->granted->writers;
+		if (open_mode_total(&i->mode) > 0)
+			granted_file_take_error(i->granted, i);
+		old = backing_ids_set_granted(o->r.fs->ids, i, g);
+	}
+	(void)granted_file_unref(old);
+}
+
+/* By the name that was found the open is for this file: may it be opened? */
+static void use_grant(struct open_request *o)
+{
+	const struct broker_open_reply *reply = &o->reply;
+	struct fs *fs = o->r.fs;
+	int error = open_permission(o, reply->access);
+
+	if (error < 0) {
+		backing_ids_close(fs->ids, reply->backing_id);
+		open_end(o, error);
+		return;
+	}
+	if (reply->reason != REASON_NONE) {
+		fs->counters.last_denial = reply->reason;
+		fs->counters.grants_denied++;
+	}
+	/* An id that was there before the bits were is no good any more. */
+	if (reply->reason == REASON_SET_ID)
+		o->wish.generation = 0;
+	if (reply->backing_id < 0 && o->given < 0) /* the kernel had no room for it */
+		backing_ids_close(fs->ids, reply->backing_id);
+	else if (reply->backing_id < 0)
+		take_descriptor(o);
+	o->wish.granted_id = MAX(reply->backing_id, 0);
+	o->wish.granted_writable = reply->backing_id > 0 && reply->writable;
+	o->wish.root = reply->root;
+	open_finish(o);
+}
+
+static void on_granted(struct broker_call *call, int error, const void *body)
+{
+	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
+	const struct broker_open_reply *reply = body;
+	struct fs *fs = o->r.fs;
+
+	if (error < 0) {
+		open_remote(o);
+		return;
+	}
+	if (reply->backing_id != 0)
+		backing_ids_registered(fs->ids);
+	if (reply->error == 0 &&
+		(reply->attr.fileid != o->r.inode->fileid || (reply->attr.mode & S_IFMT) != o->r.inode->type)) {
+		log_warning("the sidecar has another file than the server under a handle of %s", fs->spec);
+		backing_ids_close(fs->ids, reply->backing_id);
+		fs->counters.last_denial = REASON_WRONG_EXPORT;
+		fs->counters.grants_denied++;
+		open_remote(o);
+		return;
+	}
+	/* What the sidecar cannot decide, the server does. */
+	if (reply->error < 0) {
+		fs->counters.last_denial = reply->reason;
+		fs->counters.grants_denied++;
+		open_remote(o);
+		return;
+	}
+	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
+	/* Before a new version makes doubtful what was asked for until now: of who may, this is the answer. */
+	if (reply->reason != REASON_SET_ID)
+		known_opener(fs, o->r.inode, &o->r.call.cred,
+			&(struct opener){.access = reply->access,
+				.root = reply->root,
+				.any_groups = reply->any_groups,
+				.session = o->wish.generation},
+			o->r.asked);
+	open_know_version(o);
+	o->reply = *reply;
+	o->given = steal_fd(call->fd);
+	open_check_name(o, use_grant);
+}
+
+/* With the inode's lock: whether a fresh id could be of use to this open. */
+static bool wants_id(const struct open_request *o)
+{
+	const struct open_mode *m = &o->r.inode->mode;
+
+	return open_mode_registered(m) == 0 &&
+	       (!open_mode_has_id_of(m, o->wish.generation) ||
+		       (o->wish.write && (!m->writable || m->root != (o->r.call.cred.uid == 0))));
+}
+
+/*
+ * With the inode's lock: what to ask the sidecar for. A descriptor only where the kernel cannot be given an id,
+ * or will not take it.
+ */
+static uint32_t wanted_flags(const struct open_request *o)
+{
+	const struct fs *fs = o->r.fs;
+	const struct inode *i = o->r.inode;
+	bool served = has_descriptor(o);
+	bool passes = fs->passthrough && !(served && i->granted->instead) && !o->wish.by_daemon &&
+		      !open_mode_cached(&i->mode);
+	uint32_t flags = 0;
+
+	if (passes && wants_id(o))
+		flags |= BROKER_OPEN_WANT_ID;
+	if (fs->uring && (o->wish.read || open_may_write_locally(o)) && !served && (flags != 0 || !passes) &&
+		backing_ids_may_have_descriptor(fs->ids))
+		flags |= BROKER_OPEN_WANT_FD | (open_may_write_locally(o) ? BROKER_OPEN_WANT_WRITE : 0);
+	return flags;
+}
+
+/* What the kernel knows of the file's size and times may be old, as nobody has looked at them. */
+static void forget_version(const struct open_request *o)
+{
+	uint64_t tellings;
+
+	if (known_attributes_expire(o->r.inode, &tellings))
+		open_take_back_attributes(o->r.fs, o->r.inode, tellings);
+}
+
+/*
+ * True if the sidecar has told this credential not long ago that it may, and the id or the descriptor is there. For
+ * reading nobody needs to know, then, who the caller's groups are, when they do not matter.
+ */
+static bool is_hot(struct open_request *o)
+{
+	struct inode *i = o->r.inode;
+	struct opener known;
+
+	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->has_groups, &known) ||
+		known.session != o->wish.generation || open_permission(o, known.access) < 0)
+		return false;
+	LOCKED(&i->lock);
+	o->wish.root = known.root;
+	return open_mode_choose(&i->mode, &o->wish) == OPEN_PATH_PASSTHROUGH ||
+	       (wanted_flags(o) == 0 && has_descriptor(o));
+}
+
+static void ask_sidecar(struct open_request *o)
+{
+	struct inode *i = o->r.inode;
+	struct broker_open body = {.fh = request_broker_fh(&i->fh)};
+
+	if (!o->has_groups) {
+		request_groups(&o->r);
+		o->has_groups = true;
+	}
+	body.cred = request_broker_cred(&o->r.call.cred);
+	{
+		LOCKED(&i->lock);
+		body.flags = wanted_flags(o);
+		o->wanted_id = body.flags & BROKER_OPEN_WANT_ID;
+	}
+	o->r.asked = attr_clock();
+	o->broker.done = on_granted;
+	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
+}
+
+static void finish_hot(struct open_request *o)
+{
+	o->r.fs->counters.opens_hot++;
+	open_finish(o);
+}
+
+/* Meanwhile the id may have been closed, or somebody may have taken the right away. */
+static void on_hot_attributes(struct broker_call *call, int error, const void *body)
+{
+	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
+	const struct broker_open_reply *reply = body;
+
+	if (error < 0 || reply->error < 0 || reply->attr.fileid != o->r.inode->fileid || !is_hot(o)) {
+		ask_sidecar(o);
+		return;
+	}
+	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
+	open_know_version(o);
+	open_check_name(o, finish_hot);
+}
+
+/*
+ * Nobody is asked for a grant. Close-to-open demands a look at the file itself: by the descriptor, or at the sidecar.
+ * Not with nocto, where what the kernel knows of size and times is only not believed any more.
+ */
+bool open_hot(struct open_request *o)
+{
+	struct fs *fs = o->r.fs;
+	struct inode *i = o->r.inode;
+	struct granted_file *granted;
+	bool seen;
+
+	if (!is_hot(o))
+		return false;
+	granted = granted_file_of(fs, i);
+	seen = granted && granted_file_attributes(granted, &o->r.call.attr) == 0;
+	(void)granted_file_unref(granted);
+	if (seen) {
+		open_know_version(o);
+		open_check_name(o, finish_hot);
+	} else if (fs->options->nocto) {
+		forget_version(o);
+		finish_hot(o);
+	} else {
+		open_ask_attributes(o, &i->fh, on_hot_attributes);
+	}
+	return true;
+}
+
+void open_local(struct open_request *o)
+{
+	if (!open_hot(o))
+		ask_sidecar(o);
+}
