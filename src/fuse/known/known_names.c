@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuse/known/cache.h"
+#include "fuse/known/known_parts.h"
+
+static size_t name_key(struct known_key *k, const struct inode *dir, uint64_t epoch, const char *name)
+{
+	/* One byte more than a name can have: a longer one must not be found as its beginning. */
+	return known_make_key(k, dir, epoch, name, strnlen(name, sizeof(k->bytes)));
+}
+
+static void drop_name(struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name)
+{
+	struct known_key k;
+	size_t size = name_key(&k, dir, epoch, name);
+
+	cache_drop(fs->names, &k, size);
+}
+
+/* With the lock, until it is remembered: what is newer must not come before. */
+static void put_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh)
+{
+	static const struct nfs_fh nobody;
+	struct known_key k;
+	size_t size = name_key(&k, dir, dir->known.epoch, name);
+
+	cache_put(fs->names, &k, size, fh ? fh : &nobody, sizeof(*fh));
+}
+
+bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name, const struct nfs_fh *fh,
+	uint64_t asked)
+{
+	LOCKED(&dir->lock);
+	if (epoch != dir->known.epoch || known_is_outdated(dir, asked))
+		return false;
+	put_name(fs, dir, name, fh);
+	return true;
+}
+
+void known_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked)
+{
+	LOCKED(&dir->lock);
+	if (known_is_outdated(dir, asked))
+		drop_name(fs, dir, dir->known.epoch, name);
+	else
+		put_name(fs, dir, name, fh);
+}
+
+static bool find_name(struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name, struct nfs_fh *ret)
+{
+	struct known_key k;
+	size_t size = name_key(&k, dir, epoch, name);
+
+	return cache_get(fs->names, &k, size, ret, sizeof(*ret));
+}
+
+void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *name, const struct timespec *ctime)
+{
+	uint64_t epoch = ctime ? known_epoch(dir) : 0, bit = named_bit(&dir->fh, name);
+	struct nfs_fh fh;
+
+	if (i->type != S_IFREG)
+		return;
+	if (epoch != 0 && (!find_name(fs, dir, epoch, name, &fh) || !nfs_fh_equal(&fh, &i->fh)))
+		epoch = 0;
+	LOCKED(&i->lock);
+	if (ctime)
+		named_found(&i->named, &dir->fh, epoch, bit, ctime, i->known.named_ms <= now_ms());
+	else
+		named_told(&i->named, bit);
+}
+
+enum named_verdict known_judge_name(struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir)
+{
+	LOCKED(&i->lock);
+	*ret_dir = i->named.dir;
+	return named_judge(&i->named, now, fs->moved);
+}
+
+bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir, const struct nfs_attr *now,
+	const struct timespec *ctime)
+{
+	struct inode *d = inode_table_find(fs->inodes, dir);
+	uint64_t epoch;
+	bool same;
+
+	if (!d)
+		return false;
+	{
+		LOCKED(&d->lock);
+		epoch = d->known.epoch;
+		same = attr_memory_is_version(&d->attrs, now);
+	}
+	(void)inode_unref(fs->inodes, d);
+	if (!same)
+		return false;
+	LOCKED(&i->lock);
+	return named_directory_is(&i->named, dir, epoch, ctime);
+}
+
+void known_name_lost(struct fs *fs, const struct nfs_fh *dir)
+{
+	struct inode *d = inode_table_find(fs->inodes, dir);
+
+	if (d)
+		known_doubt(d);
+	(void)inode_unref(fs->inodes, d);
+}
+
+void known_name_forget(struct fs *fs, struct inode *dir, const char *name)
+{
+	drop_name(fs, dir, known_epoch(dir), name);
+}
+
+/* The same, for who looks for a name there. */
+static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
+{
+	LOCKED(&dir->lock);
+	*ret_epoch = dir->known.epoch;
+	if (!known_is_believed(fs, dir))
+		return false;
+	dir->known.asks_acl |= ++dir->known.walks == KNOWN_WALKS;
+	return true;
+}
+
+int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred, struct inode **ret,
+	struct nfs_attr *ret_attr, double *ret_seconds)
+{
+	struct nfs_fh fh;
+	struct inode *i;
+	uint64_t epoch;
+	bool known;
+
+	if (fs->options->lookupcache == LOOKUP_CACHE_NONE || !walk(fs, dir, &epoch) ||
+		!known_has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP) || !find_name(fs, dir, epoch, name, &fh))
+		return -EAGAIN;
+	if (fh.len == 0)
+		return fs->options->lookupcache == LOOKUP_CACHE_ALL ? -ENOENT : -EAGAIN;
+	i = inode_table_find(fs->inodes, &fh);
+	if (!i)
+		return -EAGAIN;
+	if (is_special_file(i->type)) { /* a change may have been made by a decoy */
+		(void)inode_unref(fs->inodes, i);
+		return -EAGAIN;
+	}
+	{
+		LOCKED(&i->lock);
+		*ret_seconds = known_believable(fs, i);
+		*ret_attr = i->attrs.attr;
+		known = *ret_seconds > 0;
+		*ret_seconds = i->known.asked < i->known.expired ? 0 : known_told(i, *ret_seconds);
+	}
+	if (!known) {
+		(void)inode_unref(fs->inodes, i);
+		return -EAGAIN;
+	}
+	*ret = i;
+	return 0;
+}
+
+struct inode *known_file(struct fs *fs, struct inode *dir, const char *name)
+{
+	struct nfs_fh fh;
+
+	return find_name(fs, dir, known_epoch(dir), name, &fh) ? inode_table_find(fs->inodes, &fh) : NULL;
+}
+
+bool known_owner(struct fs *fs, struct inode *dir, const char *name, struct inode **ret)
+{
+	struct nfs_fh fh;
+	uint64_t epoch;
+
+	if (!known_current_epoch(fs, dir, &epoch) || !find_name(fs, dir, epoch, name, &fh))
+		return false;
+	*ret = fh.len > 0 ? inode_table_find(fs->inodes, &fh) : NULL;
+	return fh.len == 0 || *ret;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuse/known/cache.h"
+#include "fuse/known/known_parts.h"
+
+static size_t rights_key(struct known_key *k, const struct inode *dir, uint64_t epoch, const struct nfs_cred *cred)
+{
+	size_t size = offsetof(struct nfs_cred, groups) + cred->ngroups * sizeof(cred->groups[0]);
+
+	return known_make_key(k, dir, epoch, cred, size);
+}
+
+void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed, uint64_t asked)
+{
+	struct known_key k;
+	uint32_t before = 0;
+	size_t size;
+
+	LOCKED(&dir->lock);
+	if (known_is_outdated(dir, asked))
+		return;
+	size = rights_key(&k, dir, dir->known.epoch, cred);
+	(void)cache_get(fs->rights, &k, size, &before, sizeof(before));
+	allowed |= before;
+	cache_put(fs->rights, &k, size, &allowed, sizeof(allowed));
+}
+
+/* Without the groups it is shorter than any with them: nobody is taken for another. */
+static size_t opener_key(struct known_key *k, const struct inode *i, const struct nfs_cred *cred, bool any_groups)
+{
+	if (any_groups)
+		return known_make_key(k, i, i->known.openers, cred, offsetof(struct nfs_cred, ngroups));
+	return rights_key(k, i, i->known.openers, cred);
+}
+
+struct told_opener {
+	struct opener opener;
+	uint64_t asked;
+	uint64_t until_ms;
+};
+
+void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked)
+{
+	struct told_opener told;
+	struct known_key k;
+	size_t size;
+
+	LOCKED(&i->lock);
+	if (known_is_outdated(i, asked))
+		return;
+	memset(&told, 0, sizeof(told)); /* what lies between the members is kept, too */
+	told.opener = *o;
+	told.asked = asked;
+	told.until_ms = now_ms() + known_limits(fs->options, i).min * UINT64_C(1000);
+	size = opener_key(&k, i, cred, o->any_groups);
+	cache_put(fs->rights, &k, size, &told, sizeof(told));
+}
+
+/* With the lock. */
+static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred *cred, bool any_groups,
+	struct told_opener *ret)
+{
+	struct known_key k;
+	size_t size = opener_key(&k, i, cred, any_groups);
+
+	return cache_get(fs->rights, &k, size, ret, sizeof(*ret)) && ret->asked >= fs->went_stale &&
+	       ret->until_ms > now_ms();
+}
+
+bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret)
+{
+	struct told_opener told;
+
+	LOCKED(&i->lock);
+	if (i->known.changing > 0 ||
+		(!was_told(fs, i, cred, true, &told) && !(has_groups && was_told(fs, i, cred, false, &told))))
+		return false;
+	*ret = told.opener;
+	return true;
+}
+
+void known_openers_change(struct inode *i)
+{
+	LOCKED(&i->lock);
+	i->known.openers++;
+}
+
+bool known_has_rights(struct fs *fs, const struct inode *dir, uint64_t epoch, const struct nfs_cred *cred,
+	uint32_t bits)
+{
+	struct known_key k;
+	size_t size = rights_key(&k, dir, epoch, cred);
+	uint32_t allowed;
+
+	return cache_get(fs->rights, &k, size, &allowed, sizeof(allowed)) && (allowed & bits) == bits;
+}
+
+bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t bits)
+{
+	uint64_t epoch;
+
+	return dir->type == S_IFDIR && known_current_epoch(fs, dir, &epoch) &&
+	       known_has_rights(fs, dir, epoch, cred, bits);
+}
