@@ -1,10 +1,19 @@
-"""What the integration tests written in Python share; the twin of lib.sh, with the same rules. A test starts with
+"""The library of the integration tests. A test starts with
 
-    import sys; sys.dont_write_bytecode = True
-    from lib import ...
-    in_testenv("--export=root_squash")
+    import sys
+    sys.dont_write_bytecode = True
+    import lib
+    lib.in_testenv("--export=root_squash")
 
-and ends with finish(). It prints a line for each check, which tools/test counts, and goes on after a failure.
+and ends with finish(). A test is one program with one purpose. The program prints a line per check ("ok - SENTENCE",
+"not ok - SENTENCE", "skip - SENTENCE"), which tools/test counts, and goes on after a failure. Run alone, a test is its own
+command.
+
+The first lines of a test have its marks: "# build: plain" (not the sanitizer build), "# needs: passthrough server" (the parts
+that LOCALIOFS_REQUIRE forbids to skip for), "# timeout: SECONDS", "# alone: WHY" (with no other test beside it), and
+"# on: ext4 xfs btrfs overlay knfsd io_uring", the filesystems, servers and transport that tools/test runs the test on.
+LOCALIOFS_FS, LOCALIOFS_SERVER and LOCALIOFS_TRANSPORT=uring choose one of them:
+LOCALIOFS_SERVER=knfsd tests/integration/test-mount-helper.
 """
 import atexit
 import concurrent.futures
@@ -22,6 +31,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -35,24 +45,27 @@ os.environ["LOCALIOFS_SEED"] = os.environ.get("LOCALIOFS_SEED") or str(int.from_
 SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"
 FS = os.environ.get("LOCALIOFS_FS") or "ext4"
 TRANSPORT = os.environ.get("LOCALIOFS_TRANSPORT") or "dev"
+# For filesystem_checks(), in MiB. On a small btrfs the data's chunk takes all the room, and fsync fails for want of
+# metadata's; the guest has little memory.
+CHECKS_SIZE = 1024 if SERVER == "knfsd" else 6144
 failures = 0
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 
 
-def in_testenv(*options):
+def in_testenv(*options, passthrough=True):
     """Go on inside tools/testenv with these options, on the chosen server and filesystem."""
     if os.environ.get("LOCALIOFS_IN_TESTENV"):
         return
-    need_root()
+    need_root(passthrough)
     os.environ["LOCALIOFS_IN_TESTENV"] = "1"
     argv = [str(ROOT / "tools/testenv"), f"--server={SERVER}", f"--fs={FS}", *options, "--", sys.executable,
             str(Path(sys.argv[0]).resolve()), *sys.argv[1:]]
     os.execv(argv[0], argv)
 
 
-def need_root():
-    """... and a server, the filesystem, and FUSE passthrough."""
+def need_root(passthrough=True):
+    """Skip the whole test without root, the server, the filesystem, or (where the test is about it) FUSE passthrough."""
     if os.geteuid() != 0:
         skip_all("needs root")
     packages = Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache") / "server"
@@ -65,7 +78,7 @@ def need_root():
     if not os.path.exists("/dev/fuse"):
         skip_all("needs /dev/fuse")
     release = os.uname().release
-    if tuple(map(int, release.split("-")[0].split(".")[:2])) < (6, 9):
+    if passthrough and tuple(map(int, release.split("-")[0].split(".")[:2])) < (6, 9):
         skip_all(f"needs Linux 6.9 for FUSE passthrough, this is {release}")
     if not (packages / "usr/bin/ganesha.nfsd").exists():
         skip_all("needs NFS-Ganesha: run tools/deps")
@@ -200,12 +213,39 @@ def stopped(pid):
             raise RuntimeError(f"process {pid} does not stop")
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # the process has ended meanwhile
+            os.kill(pid, signal.SIGCONT)
 
 
 def run(*argv, **more):
     return subprocess.run(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+
+
+def check(sentence, *argv, **more):
+    """The command succeeds."""
+    result = run(*argv, **more)
+    return true(sentence, result.returncode == 0, f"status {result.returncode}: {result.stdout}")
+
+
+def refused(sentence, *argv, **more):
+    """The command fails."""
+    result = run(*argv, **more)
+    return true(sentence, result.returncode != 0, f"the command succeeded: {result.stdout}")
+
+
+def works(sentence, function, *args):
+    """The function raises nothing."""
+    try:
+        function(*args)
+    except (OSError, AssertionError):
+        return true(sentence, False, traceback.format_exc())
+    return true(sentence, True)
+
+
+def by_user(uid, *argv):
+    """The command, run by an ordinary user."""
+    return ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--inh-caps=-all", "--", *argv]
 
 
 def must(*argv):
@@ -317,6 +357,12 @@ def commits(mnt=None):
     """COMMITs that the server answered, but for those that made it look at what was written past it."""
     s = status(mnt)
     return s.get("server.calls.COMMIT", 0) - s["refreshes.done"]
+
+
+def filesystem_checks():
+    """The checks of filesystem_checks.py, in a process of their own."""
+    global failures
+    failures += subprocess.run([sys.executable, HERE / "filesystem_checks.py"], stdin=subprocess.DEVNULL).returncode != 0
 
 
 def sidecar_command(*options):
