@@ -67,7 +67,7 @@ class Local:
         self.top = Path("/run/testenv/bench")
         self.programs = Path(os.environ["LOCALIOFS_BUILD"]) / "tests/bench"
         self.paths = {}
-        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/integration"))
+        sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests/integration/helpers"))
         import lib
         self.lib = lib
 
