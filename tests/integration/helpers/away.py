@@ -1,4 +1,4 @@
-"""What the tests share in which the NFS server is away, slow or another: mounts whose log they read, the server's pid."""
+"""The library of the tests in which the NFS server is away, slow or another: mounts with a log, and the server's pid."""
 import os
 import subprocess
 from pathlib import Path
@@ -20,7 +20,7 @@ def server_pid():
 
 
 class Mount:
-    """A mount in the foreground; its log is in self.log()."""
+    """A mount in the foreground. self.log() returns its log."""
 
     def __init__(self, directory, options="", spec=None):
         self.path = Path(directory)
@@ -57,7 +57,7 @@ class Mount:
             return "it did not end"
 
     def context_switches(self):
-        """How often the daemon's threads went to sleep by themselves so far: each sleep ends in a wakeup."""
+        """The number of times that the daemon's threads went to sleep by themselves: each sleep ends in a wakeup."""
         total = 0
         for path in Path(f"/proc/{self.process.pid}/task").glob("*/status"):
             text = path.read_text()
@@ -66,12 +66,12 @@ class Mount:
 
 
 def stopped_server():
-    """with stopped_server(): it takes connections and answers nothing."""
+    """with stopped_server(): the server takes connections and answers nothing."""
     return lib.stopped(server_pid())
 
 
 def in_child(function, *args):
-    """Runs it in a child; the pid. Its exit status is 0, or the errno that it ended with."""
+    """Runs the function in a child and returns the pid. The child's exit status is 0, or the errno of the OSError."""
     child = os.fork()
     if child:
         return child
@@ -86,7 +86,7 @@ def in_child(function, *args):
 
 
 def ended(child, seconds):
-    """The wait status of a child that ends in time, None for one that does not."""
+    """The wait status of a child that ends in time, or None."""
     status = None
 
     def has_ended():

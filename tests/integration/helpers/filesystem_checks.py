@@ -1,4 +1,4 @@
-"""What a file system must do, on whatever path the bytes take: run in the mount's root, inside tools/testenv."""
+"""The duties of a file system, on whatever path the bytes take. Run inside tools/testenv, in the mount's root."""
 import errno
 import mmap
 import os
@@ -238,7 +238,7 @@ def removed_while_open():
 
 
 def directory_of_removed_files():
-    """Their last closes remove .nfs names in the background; who removes the directory next cannot know of that."""
+    """The last closes of removed files remove .nfs names in the background, of which the caller of rmdir cannot know."""
     failed = 0
     os.mkdir("outer")
     for n in range(150):

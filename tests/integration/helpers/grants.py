@@ -7,7 +7,7 @@ from wire import OPEN, RELEASE, REPLY, WANT_ID, Grant, open_body
 
 
 def make_files(folder, count):
-    """Their names; an ordinary user's, so that every id is writable."""
+    """Makes files of an ordinary user, so that every id is writable. Returns their names."""
     folder.mkdir()
     for n in range(count):
         fd = os.open(folder / f"f{n}", os.O_WRONLY | os.O_CREAT, 0o644)
@@ -17,7 +17,7 @@ def make_files(folder, count):
 
 
 def flood(broker, kind, bodies):
-    """Sends all of these at once, as fast as the sidecar takes them, and returns the answers in the requests' order."""
+    """Sends all requests at once, as fast as the sidecar takes them, and returns the answers in the same order."""
     answers, waiting, at = {}, {}, 0
     broker.socket.setblocking(False)
     try:

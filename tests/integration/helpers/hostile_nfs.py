@@ -52,7 +52,7 @@ def record(xid, body):
 
 
 class Call:
-    """What a client asked: its handle is the first argument of all but NULL."""
+    """A client's request. Its handle is the first argument of every procedure but NULL."""
 
     def __init__(self, message):
         self.xid, _, _, self.program, _, self.procedure = struct.unpack(">6I", message[:24])

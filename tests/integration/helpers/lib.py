@@ -40,7 +40,7 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from testlib import guest  # noqa: E402
 TEST_UID = 12345  # the ordinary user that tools/testenv's /etc/passwd has a name for
-REGISTRY_UID = 64207  # whom the environment's registry belongs to (testlib.places)
+REGISTRY_UID = 64207  # the owner of the environment's registry (testlib.places)
 LONG = os.environ.get("LOCALIOFS_LONG") == "1"
 os.environ["LOCALIOFS_SEED"] = os.environ.get("LOCALIOFS_SEED") or str(int.from_bytes(os.urandom(3), "big"))
 SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"
@@ -134,7 +134,7 @@ def shorten(value):
 
 
 def raises(sentence, number, function, *args):
-    """The call fails with this errno (or one of a tuple)."""
+    """The call fails with this errno, or with one of a tuple of them."""
     wanted = number if isinstance(number, tuple) else (number,)
     names = " or ".join(errno_name(n) for n in wanted)
     try:
@@ -150,7 +150,8 @@ def errno_name(number):
 
 
 def wait_for(condition, seconds=15):
-    """Poll until it holds; False when it does not in time, and not then, either, however long this was not run."""
+    """True if the condition holds in time. After the time is over the condition is asked once more, however long the
+    machine did not run this process."""
     end = time.monotonic() + seconds
     while True:
         over = time.monotonic() >= end
@@ -169,8 +170,9 @@ def eventually(sentence, condition, seconds=15):
 
 
 class Stopwatch:
-    """with Stopwatch() as watch: watch.ran is the seconds since, without those in which this machine did not run us for
-    longer than a busy one lets us wait. What is to be done at once has a bound in these; watch.seconds is all of them."""
+    """with Stopwatch() as watch: watch.ran is the time since then in seconds, without the pauses in which the machine did
+    not run this process, if they were longer than on a busy machine. A test bounds the time of an immediate action by
+    watch.ran. watch.seconds is the whole time."""
     TICK, BUSY = 0.01, 0.1
 
     def __enter__(self):
@@ -203,7 +205,8 @@ class Stopwatch:
 
 @contextlib.contextmanager
 def stopped(pid):
-    """with stopped(pid): it does nothing (SIGSTOP). kill(2) returns before that is so: its threads run on for a moment."""
+    """with stopped(pid): the process does nothing (SIGSTOP). Its threads run on for a moment after kill(2) has returned,
+    which this waits for."""
     def stands_still():
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T"
                    for stat in Path(f"/proc/{pid}/task").glob("*/stat"))
@@ -250,7 +253,7 @@ def by_user(uid, *argv):
 
 
 def must(*argv):
-    """A step that is no check: the test cannot go on without it."""
+    """Runs a step that is no check, and without which the test cannot go on. Returns its output."""
     result = run(*argv)
     if result.returncode != 0:
         fail(f"{' '.join(map(str, argv))} works", result.stdout)
@@ -273,7 +276,7 @@ class Controller:
         other.close()
 
     def run(self, *argv):
-        """Its status and what it said."""
+        """Returns the status and the output of the command."""
         self.socket.send(" ".join(argv).encode())
         code, _, output = self.socket.recv(4096).decode().partition(" ")
         return int(code), output
@@ -302,7 +305,7 @@ CONTROL_GET_STATUS = 2 << 30 | 16000 << 16 | 0xF5 << 8 | 1  # include/localiofs/
 
 
 def status(mnt=None):
-    """What `localioctl status --json` says, asked without a child process. Dotted keys work, too:
+    """The status that `localioctl status --json` prints, without a child process. Dotted keys work, too:
     status()["opens.passthrough"]."""
     answer = bytearray(16000)
     fd = os.open(mnt or os.environ["LOCALIOFS_MNT"], CONTROL_OPEN_FLAGS)
@@ -322,13 +325,13 @@ def status(mnt=None):
 
 
 def check_transport(mnt):
-    """Its requests come as the variant of the test is to prove."""
+    """The mount's requests come by the transport that the variant of the test is about."""
     if TRANSPORT == "uring":
         equal(f"{Path(mnt).name}: requests come over io_uring", "io_uring", status(mnt)["transport"])
 
 
 def wait_state(state, mnt=None, seconds=30):
-    """The status, as soon as it says so."""
+    """Returns the status as soon as the mount has this state."""
     if not wait_for(lambda: status(mnt)["state"] == state, seconds):
         now = status(mnt)
         fail(f"the mount becomes {state}", f"{now['state']} ({now['reason']}: {now['detail']})")
@@ -345,17 +348,15 @@ def mount(where, options=None, spec=None):
 
 
 def noticed(path):
-    """
-    Makes the server see what was changed on its own side at a path. By itself Ganesha would not for a minute, whoever asks,
-    and what a mount makes of the server's answers shows only when they are new.
-    """
+    """Makes the server see a change that was made on its own side at a path. Ganesha by itself would not look for a minute,
+    whoever asks, and a mount can only follow answers that are new."""
     if SERVER == "ganesha":
         import wire
         wire.nfs_look_again(os.environ["LOCALIOFS_BACKING"], path)
 
 
 def commits(mnt=None):
-    """COMMITs that the server answered, but for those that made it look at what was written past it."""
+    """The number of COMMITs that the server answered, without those that made the server look at local writes."""
     s = status(mnt)
     return s.get("server.calls.COMMIT", 0) - s["refreshes.done"]
 
@@ -374,7 +375,7 @@ def sidecar_command(*options):
 
 
 def sidecar_process():
-    """/proc/PID of the only sidecar here."""
+    """/proc/PID of the only sidecar in this environment."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if (process / "comm").read_text().startswith("localiofs-sidec"):
@@ -385,7 +386,7 @@ def sidecar_process():
 
 
 def sidecar_held():
-    """Its threads, and the descriptors of all their tables: a session has one of its own."""
+    """The numbers of the sidecar's threads, and of descriptors in all their tables: each session has a table of its own."""
     while True:
         try:
             tasks = list((sidecar_process() / "task").iterdir())
@@ -395,12 +396,12 @@ def sidecar_held():
 
 
 def sidecar_loads():
-    """How often it has read its exports."""
+    """The number of times that the sidecar has read its exports."""
     return Path("/run/testenv/sidecar.log").read_text().count(" exports of ")
 
 
 class Mapping:
-    """A shared mapping without a descriptor (mmap.mmap keeps a duplicate), and OSError where others get SIGBUS."""
+    """A shared mapping that keeps no descriptor (mmap.mmap keeps a duplicate), and raises OSError instead of a SIGBUS."""
 
     def __init__(self, fd, length, prot=mmap.PROT_READ | mmap.PROT_WRITE):
         self.length = length
@@ -432,14 +433,14 @@ class Mapping:
 
 
 def become(uid, gid, groups=()):
-    """In a child process: be someone else, without capabilities unless uid is 0."""
+    """Gives this process, a child, another credential, without capabilities unless uid is 0."""
     os.setgroups(groups)
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
 
 
 class User:
-    """Somebody else, on a thread of his own: user(os.open, path, os.O_RDONLY) is what he gets, or the errno's name."""
+    """Another user, on a thread of its own: user(os.open, path, os.O_RDONLY) returns the result or the errno's name."""
 
     def __init__(self, uid, gid, groups=()):
         self.pool = concurrent.futures.ThreadPoolExecutor(1)

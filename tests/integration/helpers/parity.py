@@ -1,4 +1,4 @@
-"""Cases for test-parity: a file, callers, and what they do with it; made from a seed, run in any directory."""
+"""Cases for test-parity: a file, callers, and their steps on it; made from a seed, run in any directory."""
 import ctypes
 import errno
 import fcntl
@@ -31,7 +31,7 @@ NAMES = ("f", "other", "new", "moved", "linked")
 
 @dataclass
 class Case:
-    """All numbers; the same seed makes the same case."""
+    """A case in numbers alone: the same seed makes the same case."""
     owner: tuple
     mode: int
     acl: list          # (tag, permissions, id)
@@ -83,7 +83,7 @@ def make(seed):
 
 
 def make_caller(rng, owner):
-    """Most are somebody to the file."""
+    """A random caller. Most callers are owner or group of the file."""
     uid = owner[0] if rng.random() < 0.35 else rng.choice(UIDS)
     gid = owner[1] if rng.random() < 0.25 else rng.choice(GIDS)
     count = rng.choice((0, 0, 1, 2, 3, 16, 17, 20))
@@ -106,7 +106,7 @@ def set_flags(path, flags):
 
 
 def prepare(case, directory):
-    """The case's files, on the server's side."""
+    """Makes the case's files, on the server's side."""
     os.mkdir(directory)
     for name, (uid, gid) in (("f", case.owner), ("other", (case.directory[0], case.directory[1]))):
         path = directory / name
@@ -122,7 +122,7 @@ def prepare(case, directory):
 
 
 def leftover(case, directory):
-    """All that is there afterwards, on the server's side; and it is removed."""
+    """Returns the state of all files after the case, on the server's side, and removes the files."""
     found = {}
     # Last closes remove .nfs names in the background.
     wait_for(lambda: not any(name.startswith(".nfs") for name in os.listdir(directory)), 5)
@@ -135,7 +135,7 @@ def leftover(case, directory):
             acl = os.getxattr(path, ACL)
         except OSError:
             acl = b""
-        mtime = s.st_mtime_ns if s.st_mtime_ns < 10**18 else "now"  # one that nobody set is that of a moment
+        mtime = s.st_mtime_ns if s.st_mtime_ns < 10**18 else "now"  # a time that nobody has set is the time of the run
         found[name] = (f"{s.st_mode:o}", s.st_uid, s.st_gid, s.st_size, s.st_nlink,
                                                               mtime, acl.hex(), hash(path.read_bytes()))
         os.unlink(path)
@@ -145,7 +145,7 @@ def leftover(case, directory):
 
 
 class Run:
-    """A case in one directory of a mount. results: what each step gave; opens: those that the daemon saw."""
+    """A case in one directory of a mount. results: the result of each step; opens: the opens that the daemon saw."""
 
     def __init__(self, case, directory, users):
         self.case, self.directory, self.users = case, os.fsencode(directory), users
@@ -282,7 +282,7 @@ def users_of(case, known):
 
 
 def kinds_of(case, results):
-    """(operation, errno or ok) of each step."""
+    """A list with (operation, errno or ok) for each step."""
     for (_, operation, _), result in zip(case.steps, results):
         yield operation, result if isinstance(result, str) and result.isupper() and result.startswith("E") else "ok"
 
@@ -301,7 +301,8 @@ def may_be_local(case, anonymous):
     """Every open must be: whoever may be claimed to be the owner may read and write. anonymous: who all are squashed to."""
     if case.flags or case.acl or any(mode & 0o6600 != 0o600 for mode in modes_of(case)):
         return False
-    owners = {case.owner[0], *(argument[2] for _, operation, argument in case.steps if operation == "chown" and argument[2] >= 0)}
+    owners = {case.owner[0], *(argument[2] for _, operation, argument in case.steps
+                               if operation == "chown" and argument[2] >= 0)}
     return 0 not in owners if anonymous is None else owners == {anonymous}
 
 
@@ -309,7 +310,7 @@ def may_be_local(case, anonymous):
 SET_ID_WHILE_OPEN = "set-id-while-open"  # bits that a file gets while it is open
 SHUT_WHILE_OPEN = "shut-while-open"      # permission that is taken away while it is open
 CALLERS = (1001, 2001, ()), (1002, 2002, ())
-OPENED = 0, 0, 0o6755  # what to do with the first opened file: at which offset, with which mode
+OPENED = 0, 0, 0o6755  # an operation on the first opened file: its offset and mode
 DOCUMENTED = {
     SET_ID_WHILE_OPEN: Case((1001, 2001), 0o644, [], 0, (0, 0, 0o777), CALLERS,
                             [(0, "open rw", None), (0, "fchmod", OPENED), (0, "mmap write", OPENED)]),
@@ -319,14 +320,14 @@ DOCUMENTED = {
 
 
 def refused(results):
-    """Whether a READ or WRITE was: to the caller EACCES, EFAULT in a mapping, and EIO for Linux 7's page cache."""
+    """True if a READ or WRITE was refused: the caller sees EACCES, EFAULT in a mapping, and EIO for Linux 7's page cache."""
     newer = int(os.uname().release.split(".")[0]) >= 7
     words = {result.split()[-1] for result in results if isinstance(result, str)}  # and of "close EACCES" the last
     return bool(words & {"EACCES", "EFAULT", *(["EIO"] if newer else [])})
 
 
 def differences(case):
-    """Which of the documented ones this case may show."""
+    """The documented differences that this case may show."""
     found, opened, open_to, shut = set(), 0, set(), False
     for who, operation, argument in case.steps:
         shut = shut or (operation in ("chmod", "fchmod", "chown") and bool(open_to))
@@ -341,7 +342,7 @@ def differences(case):
 
 
 def without_set_id(results, left):
-    """What there is to compare when those bits may differ."""
+    """The results to compare when those bits may differ."""
     masked = [re.sub("^[0-7]+(?= [0-9]+:)", lambda m: f"{int(m[0], 8) & ~0o6000:o}", result) if isinstance(result, str)
               else result for result in results]
     files = {name: (f"{int(state[0], 8) & ~0o6000:o}", *state[1:]) for name, state in left[0].items()}

@@ -12,7 +12,7 @@ PROCEDURES = ("NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKD
 
 
 class Records:
-    """Whole records, their marks included, out of what is fed in."""
+    """Whole records, their marks included, out of a stream of bytes."""
 
     def __init__(self):
         self.data = b""
@@ -28,7 +28,7 @@ class Records:
 
 
 def how_stable(record):
-    """A WRITE's argument behind handle, offset and count; RFC 5531 8.2, RFC 1813 3.3.7."""
+    """The argument `stable` of a WRITE, behind handle, offset and count: RFC 5531 8.2, RFC 1813 3.3.7."""
     at = 4 + 24
     for _ in range(2):  # credential and verifier
         at += 8 + (struct.unpack_from(">I", record, at + 4)[0] + 3) // 4 * 4
@@ -43,7 +43,7 @@ def hang_up(sock):
 
 
 class Proxy:
-    """drop_after(name): the next request of that procedure is done, and its connection lost before the answer."""
+    """drop_after(name): the server does the next request of that procedure, and loses its connection before the answer."""
 
     def __init__(self, port, server=("127.0.0.1", 2049), source="127.0.0.2", address=None):
         self.server, self.source = server, source
@@ -53,7 +53,7 @@ class Proxy:
         self.before_reconnect = None     # called while the connection is lost
         self.dropped = 0
         self.requests = []               # (procedure, xid, source port) as they came
-        self.stable = []                 # what each WRITE asked for: 0 UNSTABLE, 2 FILE_SYNC
+        self.stable = []                 # the stability that each WRITE asked for: 0 UNSTABLE, 2 FILE_SYNC
         threading.Thread(target=self.accept, daemon=True).start()
 
     def drop_after(self, name, before_reconnect=None):

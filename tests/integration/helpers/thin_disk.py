@@ -1,7 +1,7 @@
 """Makes writeback of chosen files fail, for an environment of tools/testenv --thin.
 
-All of the disk's image is given memory but what lies below the data of these files: so metadata and the journal can be
-written, and the filesystem goes on, while writing the data says ENOSPC, as a full thin device does.
+The disk's image gets memory, except below the data of these files. So the filesystem can write metadata and its journal and
+goes on, while a write of the data fails with ENOSPC, as on a full thin device.
 """
 import contextlib
 import ctypes
@@ -28,7 +28,7 @@ def fallocate(fd, how, offset, length):
 
 
 def extents(path):
-    """(offset, length) on the disk of a file's data."""
+    """A list of (offset, length): the places of a file's data on the disk."""
     answer = bytearray(HEADER + MAX_EXTENTS * EXTENT)
     struct.pack_into("=QQIII", answer, 0, 0, 2**64 - 1, FIEMAP_FLAG_SYNC, 0, MAX_EXTENTS)
     fd = os.open(path, os.O_RDONLY)
@@ -44,14 +44,14 @@ def extents(path):
 
 
 class Disk:
-    """Of files that are written and stable already. Nothing else may use the tmpfs."""
+    """The disk below files whose data is stable already. Nothing else may use the tmpfs."""
 
     def __init__(self, paths):
         self.image = os.open(IMAGE, os.O_RDWR)
         self.holes = [extent for path in paths for extent in extents(path)]
 
     def fail(self):
-        """From now on writing these files' data to the disk fails."""
+        """From now on every write of these files' data to the disk fails."""
         size = os.fstat(self.image).st_size
         fallocate(self.image, 0, 0, size)
         for offset, length in self.holes:
@@ -61,5 +61,5 @@ class Disk:
                 pass
 
     def mend(self):
-        """There is room again."""
+        """From now on the disk has room again."""
         FILLER.unlink()

@@ -32,7 +32,7 @@ def opaque(data):
 
 def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0.1", source_port=None, connection=None,
         groups=()):
-    """One call; the results, or OSError(EPROTO) when it is not accepted with success."""
+    """Returns the results of one call, or raises OSError(EPROTO) if the server does not accept it with success."""
     credential = struct.pack(">I", 0) + opaque(b"test") + struct.pack(f">III{len(groups)}I", uid, gid, len(groups), *groups)
     call = struct.pack(">IIIIII", 7, 0, 2, program, version, procedure) + struct.pack(">I", 1) + opaque(credential) + \
         struct.pack(">II", 0, 0) + args
@@ -74,7 +74,7 @@ def receive(s, size):
 
 
 def nfs_root(path, host="127.0.0.1", connection=None):
-    """The handle that MOUNT gives."""
+    """The handle that the server gives for MOUNT."""
     result = rpc(MOUNT_PORT, 100005, 3, 1, opaque(os.fsencode(path)), host=host, connection=connection)
     if struct.unpack(">I", result[:4])[0] != 0:
         raise OSError(errno.EACCES, "MNT")
@@ -92,11 +92,10 @@ def nfs_lookup(directory, name, host="127.0.0.1", connection=None):
 
 
 def nfs_look_again(export, path):
-    """
-    What was changed on the server's own side at a path below the export, which may be another file by now, or none:
-    Ganesha, which remembers all that for a minute, looks again for COMMIT, at each directory and file on the way, and
-    at what it remembers there. As the owner of each directory, whom no squash keeps out of it.
-    """
+    """Makes Ganesha look again at a path below the export that was changed on the server's own side. The path may lead to
+    another file by now, or to none. Ganesha remembers files and names for a minute, but looks again for COMMIT, at each
+    directory and file on the way, and at those that it remembers there. Each COMMIT comes from the owner of the directory,
+    whom no squash keeps out."""
     connection, handle, where = connect("127.0.0.1", NFS_PORT), nfs_root(export), Path(export)
 
     def ask(procedure, of, arguments):
@@ -108,7 +107,7 @@ def nfs_look_again(export, path):
     def ask_all(procedure, arguments):
         return {ask(procedure, of, arguments) for of in handles} - {None}
 
-    handles = {handle}  # of what is there, and of what is remembered to be
+    handles = {handle}  # of the files that are there, and of those that the server remembers
     for name in Path(path).relative_to(export).parts:
         remembered = ask_all(NFS_LOOKUP, opaque(os.fsencode(name)))
         ask_all(NFS_COMMIT, bytes(12))
@@ -124,12 +123,12 @@ def nfs_look_again(export, path):
 
 
 def nfs_knows(handle, host="127.0.0.1"):
-    """Whether GETATTR takes the handle."""
+    """True if GETATTR takes the handle."""
     return struct.unpack(">I", rpc(NFS_PORT, 100003, 3, 1, opaque(handle), host=host)[:4])[0] == 0
 
 
 def nfs_access(handle, bits=0x3f, uid=0, gid=0, groups=(), connection=None):
-    """What ACCESS allows of these bits."""
+    """Those of the bits that ACCESS allows."""
     result = rpc(NFS_PORT, 100003, 3, 4, opaque(handle) + struct.pack(">I", bits), uid, gid, groups=groups,
                  connection=connection)
     if struct.unpack(">I", result[:4])[0] != 0:
@@ -138,7 +137,7 @@ def nfs_access(handle, bits=0x3f, uid=0, gid=0, groups=(), connection=None):
 
 
 def ask_local(nonce, host="127.0.0.1", port=PROBE_PORT, source_port=None, connection=None):
-    """UUID_IS_LOCAL, as a client asks it of the server's host."""
+    """UUID_IS_LOCAL, as a client asks the server's host."""
     return rpc(port, 400122, 1, UUID_IS_LOCAL, nonce, host=host, source_port=source_port, connection=connection)
 
 
@@ -168,7 +167,7 @@ SLOTS = 512
 
 
 def set_mark(path):
-    """What only root of this host can do on tmpfs."""
+    """Marks the path: only root of this host can do so on tmpfs."""
     s = os.stat(path, follow_symlinks=False)
     os.setxattr(path, MARK, b"LIOFSMK1" + struct.pack("=QQ", s.st_dev, s.st_ino), follow_symlinks=False)
 
@@ -181,7 +180,7 @@ def registry_slot(number, registry=REGISTRY):
 
 
 def make_registry(path, uid, boot=None):
-    """A registry as a sidecar makes it, to be filled by a test; marked, but for the socket, which is to come."""
+    """Makes a registry as a sidecar would, marked, for a test to fill. It has no socket yet."""
     path = Path(path)
     path.mkdir()
     path.chmod(0o711)
@@ -214,7 +213,7 @@ class Closed(Exception):
 
 
 class Broker:
-    """A client's connection. Nothing is checked here: the test says what goes out."""
+    """A client's connection. The class checks nothing: the test chooses every packet."""
 
     def __init__(self, registry=REGISTRY):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -246,7 +245,7 @@ class Broker:
             self.send_raw(packet)
 
     def receive(self):
-        """(type, body) of the next packet; a descriptor that came along is in self.fd."""
+        """Returns (type, body) of the next packet. A descriptor that came along is in self.fd."""
         try:
             packet, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
         except ConnectionResetError:
@@ -258,7 +257,7 @@ class Broker:
         return kind, packet[16:]
 
     def call(self, kind, body=b"", fds=()):
-        """The body of the reply; what comes unasked meanwhile is kept."""
+        """Returns the body of the reply, and keeps packets that come unasked meanwhile."""
         self.send(kind, body, fds)
         while True:
             got, answer = self.receive()
@@ -267,11 +266,11 @@ class Broker:
             self.events.append((got, answer))
 
     def quiet(self, seconds):
-        """True when nothing comes for this long."""
+        """True if no packet comes for this long."""
         return not select.select([self.socket], [], [], seconds)[0]
 
     def ended(self, seconds=5):
-        """True when the sidecar ends the session within this time, whatever it says before."""
+        """True if the sidecar ends the session within this time, whatever packets come before."""
         self.socket.settimeout(seconds)
         try:
             while True:
@@ -284,7 +283,7 @@ class Broker:
             self.socket.settimeout(20)
 
     def announce(self, half=None):
-        """(error, reason); the nonce that came of it is in self.nonce."""
+        """Returns (error, reason). The nonce that was made is in self.nonce."""
         half = half or uuid.uuid4().bytes
         answer = self.call(ANNOUNCE, announce_body(half))
         (error, reason, self.slot, self.probeport, self.recheck, _, sidecar,
@@ -293,7 +292,7 @@ class Broker:
         return error, reason
 
     def match(self, **how):
-        """The honest way to MATCHED; the peer that the sidecar saw."""
+        """Takes the honest way to MATCHED, and returns the peer that the sidecar saw."""
         error, reason = self.announce()
         if error:
             raise OSError(-error, f"ANNOUNCE: reason {reason}")
@@ -304,7 +303,7 @@ class Broker:
         return body[:56].split(b"\0")[0].decode()
 
     def proof(self):
-        """What a proof for this connection is to contain."""
+        """The content of a proof for this connection."""
         s = os.stat(self.registry / "broker.sock")
         return self.challenge + struct.pack("=QQ", s.st_dev, s.st_ino)
 
@@ -360,7 +359,7 @@ def open_body(handle, uid=0, gid=0, groups=(), flags=WANT_ID, ngroups=None, fh_l
                                                       *(list(groups) + [0] * (16 - len(groups)))) + struct.pack("=I", flags)
 
 
-# ---- raw FUSE: a daemon that answers what the test wants ----
+# ---- raw FUSE: a daemon with answers that the test chooses ----
 
 FOPEN_DIRECT_IO, FOPEN_PASSTHROUGH = 1, 1 << 7
 (LOOKUP, FORGET, GETATTR, SETATTR) = (1, 2, 3, 4)
@@ -369,7 +368,7 @@ FOPEN_DIRECT_IO, FOPEN_PASSTHROUGH = 1, 1 << 7
 
 
 class RawFuse:
-    """A mount with the regular files that lookup() is asked for, each answered as open_with says."""
+    """A mount with the regular files that lookup() is asked for. open_with tells the answer to each open."""
 
     def __init__(self, directory):
         self.directory = Path(directory)
@@ -457,7 +456,7 @@ class RawFuse:
         return self.directory / name
 
     def die(self):
-        """The daemon is gone; its mount stays."""
+        """Ends the daemon. Its mount stays."""
         self.silent = True
         # A poll() that still waits would keep the device, and look at whatever gets its number next.
         os.eventfd_write(self.wake, 1)
