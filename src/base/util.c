@@ -6,15 +6,6 @@
 
 #include "localiofs/reason.h"
 
-uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size)
-{
-	uint64_t h = 0xcbf29ce484222325U ^ seed;
-
-	for (const uint8_t *b = bytes, *end = b + size; b < end; b++)
-		h = (h ^ *b) * 0x100000001b3U;
-	return h ^ (h >> 29);
-}
-
 uint64_t now_ms(void)
 {
 	struct timespec ts;

@@ -134,9 +134,6 @@ static inline void list_splice(struct list *to, struct list *from)
 #define SHORT         "%.*s%s"
 #define SHORTEN(s, n) (int)MIN(strlen(s), (size_t)(n)), (s), strlen(s) > (n) ? "..." : ""
 
-/* FNV-1a of the bytes, from a seed that those who choose them do not know. */
-uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size);
-
 /* Milliseconds of CLOCK_MONOTONIC. */
 uint64_t now_ms(void);
 

@@ -2,46 +2,40 @@
 #include "fuse/known/cache.h"
 
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/hash_table.h"
+#include "base/keyed_hash.h"
 #include "base/util.h"
 
 #define PARTS    16 /* of a large cache, so that threads seldom meet */
 #define PART_MIN 1024
 
 struct answer {
-	struct list used; /* the least recently used one is first */
-	struct answer *next;
+	struct list used; /* in the list of its part */
+	struct hash_node by_key;
 	uint16_t key_size, value_size;
 	uint8_t bytes[]; /* the key and the value */
 };
 
 struct part {
 	pthread_mutex_t lock;
-	struct list used;
-	size_t count, max;
-	size_t nbuckets; /* a power of two */
-	struct answer **buckets;
+	struct list used; /* struct answer.used, the least recently used answer is first */
+	struct hash_table by_key;
+	size_t max;
 };
 
 struct cache {
-	uint64_t seed; /* names and handles come from elsewhere: they must not choose the buckets */
 	size_t nparts; /* a power of two */
 	struct part parts[];
 };
 
 static int init_part(struct part *t, size_t max)
 {
-	size_t n = 1;
-
-	while (n < max)
-		n *= 2;
 	list_init(&t->used);
 	(void)pthread_mutex_init(&t->lock, NULL);
 	t->max = max;
-	t->nbuckets = n;
-	t->buckets = calloc(n, sizeof(struct answer *));
-	return t->buckets ? 0 : -ENOMEM;
+	hash_table_init(&t->by_key);
+	return hash_table_reserve(&t->by_key, max);
 }
 
 int cache_new(size_t max, struct cache **ret)
@@ -52,7 +46,6 @@ int cache_new(size_t max, struct cache **ret)
 
 	if (!c)
 		return -ENOMEM;
-	(void)!getrandom(&c->seed, sizeof(c->seed), 0);
 	for (; c->nparts < nparts && r == 0; c->nparts++)
 		r = init_part(&c->parts[c->nparts], max / nparts);
 	if (r < 0)
@@ -70,77 +63,76 @@ struct cache *cache_free(struct cache *c)
 			free(CONTAINER_OF(pos, struct answer, used));
 		}
 		(void)pthread_mutex_destroy(&t->lock);
-		free(t->buckets);
+		hash_table_done(&t->by_key);
 	}
 	free(c);
 	return NULL;
 }
 
-static uint64_t hash(const struct cache *c, const void *key, size_t key_size)
+/* The highest bits choose the part, because the hash table of the part uses the lowest ones. */
+static struct part *part_of(struct cache *c, uint64_t hash)
 {
-	return hash_bytes(c->seed, key, key_size);
+	return &c->parts[hash / (UINT64_MAX / PARTS + 1) & (c->nparts - 1)];
 }
 
-static struct part *part_of(struct cache *c, uint64_t h)
+struct key {
+	const void *bytes;
+	size_t size;
+};
+
+static bool has_key(const struct hash_node *node, const void *arg)
 {
-	return &c->parts[h & (c->nparts - 1)];
+	const struct answer *a = CONTAINER_OF(node, struct answer, by_key);
+	const struct key *key = arg;
+
+	return a->key_size == key->size && memcmp(a->bytes, key->bytes, key->size) == 0;
 }
 
-/* The pointer that leads to the answer, or to the end of the chain where it would be. */
-static struct answer **find(struct part *t, uint64_t h, const void *key, size_t key_size)
+/* The answer, or NULL. The caller holds the lock of the part. */
+static struct answer *find(struct part *t, uint64_t hash, const void *key, size_t key_size)
 {
-	struct answer **p = &t->buckets[h / PARTS & (t->nbuckets - 1)];
+	struct hash_node *node = hash_table_find(&t->by_key, hash, has_key, &(struct key){key, key_size});
 
-	while (*p && ((*p)->key_size != key_size || memcmp((*p)->bytes, key, key_size) != 0))
-		p = &(*p)->next;
-	return p;
+	return node ? CONTAINER_OF(node, struct answer, by_key) : NULL;
 }
 
-static void drop(struct part *t, struct answer **p)
+/* Takes NULL. The caller holds the lock of the part. */
+static void drop(struct part *t, struct answer *a)
 {
-	struct answer *a = *p;
-
 	if (!a)
 		return;
-	*p = a->next;
+	hash_table_remove(&t->by_key, &a->by_key);
 	list_remove(&a->used);
 	free(a);
-	t->count--;
 }
 
 void cache_put(struct cache *c, const void *key, size_t key_size, const void *value, size_t value_size)
 {
-	struct answer *a = malloc(sizeof(*a) + key_size + value_size), **p;
-	uint64_t h = hash(c, key, key_size);
-	struct part *t = part_of(c, h);
+	struct answer *a = malloc(sizeof(*a) + key_size + value_size);
+	uint64_t hash = keyed_hash(key, key_size);
+	struct part *t = part_of(c, hash);
 
 	LOCKED(&t->lock);
-	drop(t, find(t, h, key, key_size));
+	drop(t, find(t, hash, key, key_size));
 	if (!a)
 		return;
-	if (t->count == t->max) {
-		const struct answer *oldest = CONTAINER_OF(t->used.next, struct answer, used);
-
-		drop(t, find(t, hash(c, oldest->bytes, oldest->key_size), oldest->bytes, oldest->key_size));
-	}
+	if (t->by_key.count == t->max)
+		drop(t, CONTAINER_OF(t->used.next, struct answer, used));
 	a->key_size = (uint16_t)key_size;
 	a->value_size = (uint16_t)value_size;
 	memcpy(a->bytes, key, key_size);
 	memcpy(a->bytes + key_size, value, value_size);
-	p = find(t, h, key, key_size);
-	a->next = *p;
-	*p = a;
+	hash_table_insert(&t->by_key, &a->by_key, hash);
 	list_append(&t->used, &a->used);
-	t->count++;
 }
 
 bool cache_get(struct cache *c, const void *key, size_t key_size, void *ret, size_t value_size)
 {
-	uint64_t h = hash(c, key, key_size);
-	struct part *t = part_of(c, h);
+	uint64_t hash = keyed_hash(key, key_size);
+	struct part *t = part_of(c, hash);
 
 	LOCKED(&t->lock);
-	struct answer *a = *find(t, h, key, key_size);
+	struct answer *a = find(t, hash, key, key_size);
 
 	if (!a || a->value_size != value_size)
 		return false;
@@ -152,9 +144,9 @@ bool cache_get(struct cache *c, const void *key, size_t key_size, void *ret, siz
 
 void cache_drop(struct cache *c, const void *key, size_t key_size)
 {
-	uint64_t h = hash(c, key, key_size);
-	struct part *t = part_of(c, h);
+	uint64_t hash = keyed_hash(key, key_size);
+	struct part *t = part_of(c, hash);
 
 	LOCKED(&t->lock);
-	drop(t, find(t, h, key, key_size));
+	drop(t, find(t, hash, key, key_size));
 }

@@ -3,16 +3,18 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/random.h>
 
-#define BUCKETS 1024
+#include "base/hash_table.h"
+#include "base/keyed_hash.h"
+
+#define FIRST_FILES 1024 /* the table has room for these before it grows */
 /* How far a circle is looked for: fs/locks.c MAX_DEADLK_ITERATIONS, and all steps together. */
 #define DEADLOCK_DEPTH 10
 #define DEADLOCK_STEPS 100000
 
 /* There as long as somebody holds something of it or waits. */
 struct lock_file {
-	struct list node; /* of its bucket */
+	struct hash_node by_handle;
 	struct nfs_fh fh;
 	struct held_locks held;
 	struct list waits; /* struct lock_wait.of_file, oldest first */
@@ -20,11 +22,10 @@ struct lock_file {
 
 struct locks {
 	pthread_mutex_t lock;
-	struct list buckets[BUCKETS];
-	struct list waits;  /* struct lock_wait.all */
-	atomic_size_t held; /* read without the lock: most files are closed while there are none */
+	struct hash_table files; /* struct lock_file.by_handle */
+	struct list waits;       /* struct lock_wait.all */
+	atomic_size_t held;      /* read without the lock: most files are closed while there are none */
 	size_t waiting;
-	uint64_t seed; /* handles come from the server: it must not choose the buckets */
 	uint64_t visit;
 	unsigned steps; /* of this visit */
 	/* The thread that ends waits at their deadlines, made when the first one comes. */
@@ -40,24 +41,31 @@ int locks_new(struct locks **ret)
 
 	if (!l)
 		return -ENOMEM;
+	hash_table_init(&l->files);
+	if (hash_table_reserve(&l->files, FIRST_FILES) < 0) {
+		free(l);
+		return -ENOMEM;
+	}
 	(void)pthread_mutex_init(&l->lock, NULL);
 	(void)pthread_condattr_init(&monotonic);
 	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	(void)pthread_cond_init(&l->deadlines, &monotonic);
 	(void)pthread_condattr_destroy(&monotonic);
-	for (size_t n = 0; n < BUCKETS; n++)
-		list_init(&l->buckets[n]);
 	list_init(&l->waits);
-	(void)!getrandom(&l->seed, sizeof(l->seed), 0);
 	*ret = l;
 	return 0;
 }
 
-static void free_file(struct lock_file *f)
+static void free_file(struct locks *l, struct lock_file *f)
 {
-	list_remove(&f->node);
+	hash_table_remove(&l->files, &f->by_handle);
 	held_locks_done(&f->held);
 	free(f);
+}
+
+static void free_file_of_node(void *arg, struct hash_node *node)
+{
+	free_file(arg, CONTAINER_OF(node, struct lock_file, by_handle));
 }
 
 struct locks *locks_free(struct locks *l)
@@ -71,34 +79,29 @@ struct locks *locks_free(struct locks *l)
 		(void)pthread_mutex_unlock(&l->lock);
 		(void)pthread_join(l->clock, NULL);
 	}
-	for (size_t n = 0; n < BUCKETS; n++)
-		LIST_FOREACH (pos, &l->buckets[n]) {
-			free_file(CONTAINER_OF(pos, struct lock_file, node));
-		}
+	hash_table_foreach(&l->files, free_file_of_node, l);
+	hash_table_done(&l->files);
 	(void)pthread_cond_destroy(&l->deadlines);
 	(void)pthread_mutex_destroy(&l->lock);
 	free(l);
 	return NULL;
 }
 
-static struct list *bucket(struct locks *l, const struct nfs_fh *fh)
+static uint64_t hash_of(const struct nfs_fh *fh)
 {
-	uint64_t h = 0xcbf29ce484222325U ^ l->seed;
+	return keyed_hash(fh->data, fh->len);
+}
 
-	for (uint32_t n = 0; n < fh->len; n++)
-		h = (h ^ fh->data[n]) * 0x100000001b3U;
-	return &l->buckets[(h ^ (h >> 29)) % BUCKETS];
+static bool has_handle(const struct hash_node *node, const void *fh)
+{
+	return nfs_fh_equal(&CONTAINER_OF(node, struct lock_file, by_handle)->fh, fh);
 }
 
 static struct lock_file *find_file(struct locks *l, const struct nfs_fh *fh)
 {
-	LIST_FOREACH (pos, bucket(l, fh)) {
-		struct lock_file *f = CONTAINER_OF(pos, struct lock_file, node);
+	struct hash_node *node = hash_table_find(&l->files, hash_of(fh), has_handle, fh);
 
-		if (nfs_fh_equal(&f->fh, fh))
-			return f;
-	}
-	return NULL;
+	return node ? CONTAINER_OF(node, struct lock_file, by_handle) : NULL;
 }
 
 static struct lock_file *file_new(struct locks *l, const struct nfs_fh *fh)
@@ -110,14 +113,14 @@ static struct lock_file *file_new(struct locks *l, const struct nfs_fh *fh)
 	f->fh = *fh;
 	held_locks_init(&f->held, &l->held);
 	list_init(&f->waits);
-	list_append(bucket(l, fh), &f->node);
+	hash_table_insert(&l->files, &f->by_handle, hash_of(fh));
 	return f;
 }
 
-static void drop_file_if_unused(struct lock_file *f)
+static void drop_file_if_unused(struct locks *l, struct lock_file *f)
 {
 	if (held_locks_empty(&f->held) && list_empty(&f->waits))
-		free_file(f);
+		free_file(l, f);
 }
 
 static size_t room(const struct locks *l)
@@ -235,7 +238,7 @@ static uint64_t end_late(struct locks *l, uint64_t now, struct list *ended)
 			continue;
 		}
 		end_wait(l, w, w->deadline != 0 ? -EAGAIN : -EINTR, ended);
-		drop_file_if_unused(f);
+		drop_file_if_unused(l, f);
 	}
 	return next;
 }
@@ -337,7 +340,7 @@ int locks_set(struct locks *l, const struct nfs_fh *fh, struct lock_wait *w, boo
 			return -ENOLCK;
 		r = set_locked(l, f, w, sleep);
 		wake(l, f, &ended);
-		drop_file_if_unused(f);
+		drop_file_if_unused(l, f);
 	}
 	tell(&ended);
 	return r;
@@ -352,7 +355,7 @@ bool locks_cancel(struct locks *l, struct lock_wait *w)
 	if (!w->waits)
 		return false;
 	end_wait(l, w, -EINTR, NULL);
-	drop_file_if_unused(f);
+	drop_file_if_unused(l, f);
 	return true;
 }
 
@@ -393,7 +396,7 @@ static void drop_chosen(struct locks *l, const struct nfs_fh *fh,
 					held_locks_drop(&f->held, held_of(pos));
 			}
 		wake(l, f, &ended);
-		drop_file_if_unused(f);
+		drop_file_if_unused(l, f);
 	}
 	tell(&ended);
 }
@@ -432,7 +435,7 @@ void locks_end_waits(struct locks *l, int error)
 			struct lock_file *f = w->file;
 
 			end_wait(l, w, error, &ended);
-			drop_file_if_unused(f);
+			drop_file_if_unused(l, f);
 		}
 	}
 	tell(&ended);

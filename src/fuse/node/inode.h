@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
+#include "base/hash_table.h"
 #include "fuse/node/attr_memory.h"
 #include "fuse/node/named.h"
 #include "fuse/node/open_mode.h"
@@ -81,7 +82,7 @@ struct inode {
 
 	/* Under the table's lock. */
 	struct list all;
-	struct inode *hash_next;
+	struct hash_node by_handle; /* in the table while hashed is set */
 	uint64_t lookups;
 	bool hashed;
 

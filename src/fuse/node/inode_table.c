@@ -2,41 +2,41 @@
 #include "fuse/node/inode_table.h"
 
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
-#define FIRST_BUCKETS 1024
+#include "base/keyed_hash.h"
+
+#define FIRST_INODES 1024 /* the table has room for these before it grows */
 
 struct inode_table {
 	pthread_mutex_t lock;
-	struct list all; /* retired ones too */
-	struct inode **buckets;
-	size_t nbuckets; /* a power of two */
-	size_t count;    /* hashed */
+	struct list all;             /* retired ones too */
+	struct hash_table by_handle; /* struct inode.by_handle */
 	atomic_size_t total;
 	uint64_t next_generation;
-	uint64_t seed; /* handles come from the server: it must not choose the buckets */
 	void (*on_free)(void *arg, struct inode *i);
 	void *arg;
 };
 
-/* What an inode is found by. */
+/* The key of an inode. */
 struct inode_key {
 	const struct nfs_fh *fh;
 	bool decoy;
 	uint32_t decoy_uid; /* 0 of all others */
 };
 
-static struct inode_key key_of(const struct inode *i)
+static uint64_t hash_of(const struct inode_key *key)
 {
-	return (struct inode_key){.fh = &i->fh, .decoy = i->decoy, .decoy_uid = i->decoy_uid};
+	return key->decoy ? keyed_hash_of_pair(key->decoy_uid, key->fh->data, key->fh->len)
+			  : keyed_hash(key->fh->data, key->fh->len);
 }
 
-static struct inode **bucket(const struct inode_table *t, struct inode_key key)
+static bool has_key(const struct hash_node *node, const void *arg)
 {
-	uint64_t seed = t->seed + (key.decoy ? UINT64_C(1) + key.decoy_uid : 0);
+	const struct inode *i = CONTAINER_OF(node, struct inode, by_handle);
+	const struct inode_key *key = arg;
 
-	return &t->buckets[hash_bytes(seed, key.fh->data, key.fh->len) & (t->nbuckets - 1)];
+	return i->decoy == key->decoy && i->decoy_uid == key->decoy_uid && nfs_fh_equal(&i->fh, key->fh);
 }
 
 int inode_table_new(struct inode_table **ret)
@@ -45,55 +45,24 @@ int inode_table_new(struct inode_table **ret)
 
 	if (!t)
 		return -ENOMEM;
-	t->nbuckets = FIRST_BUCKETS;
-	t->buckets = calloc(t->nbuckets, sizeof(*t->buckets));
-	if (!t->buckets) {
+	hash_table_init(&t->by_handle);
+	if (hash_table_reserve(&t->by_handle, FIRST_INODES) < 0) {
 		free(t);
 		return -ENOMEM;
 	}
 	list_init(&t->all);
-	(void)!getrandom(&t->seed, sizeof(t->seed), 0);
 	(void)pthread_mutex_init(&t->lock, NULL);
 	*ret = t;
 	return 0;
 }
 
-/* A table that cannot grow works on with longer chains. */
-static void grow(struct inode_table *t)
-{
-	struct inode **old = t->buckets;
-	size_t n = t->nbuckets;
-
-	if (t->count < n)
-		return;
-	t->buckets = calloc(n * 2, sizeof(*t->buckets));
-	if (!t->buckets) {
-		t->buckets = old;
-		return;
-	}
-	t->nbuckets = n * 2;
-	for (size_t b = 0; b < n; b++)
-		for (struct inode *i = old[b], *next; i; i = next) {
-			struct inode **head = bucket(t, key_of(i));
-
-			next = i->hash_next;
-			i->hash_next = *head;
-			*head = i;
-		}
-	free(old);
-}
-
+/* The next lookup of the handle does not find the inode. The caller holds the table's lock. */
 static void unhash(struct inode_table *t, struct inode *i)
 {
 	if (!i->hashed)
 		return;
-	for (struct inode **p = bucket(t, key_of(i)); *p; p = &(*p)->hash_next)
-		if (*p == i) {
-			*p = i->hash_next;
-			break;
-		}
+	hash_table_remove(&t->by_handle, &i->by_handle);
 	i->hashed = false;
-	t->count--;
 }
 
 static void free_inode(struct inode_table *t, struct inode *i)
@@ -120,31 +89,36 @@ struct inode_table *inode_table_free(struct inode_table *t)
 		free_inode(t, CONTAINER_OF(pos, struct inode, all));
 	}
 	(void)pthread_mutex_destroy(&t->lock);
-	free(t->buckets);
+	hash_table_done(&t->by_handle);
 	free(t);
 	return NULL;
 }
 
-static struct inode *find_locked(struct inode_table *t, struct inode_key key)
+/* The caller holds the table's lock. */
+static struct inode *find(struct inode_table *t, uint64_t hash, const struct inode_key *key)
 {
-	for (struct inode *i = *bucket(t, key); i; i = i->hash_next)
-		if (i->decoy == key.decoy && i->decoy_uid == key.decoy_uid && nfs_fh_equal(&i->fh, key.fh))
-			return i;
-	return NULL;
+	struct hash_node *node = hash_table_find(&t->by_handle, hash, has_key, key);
+
+	return node ? CONTAINER_OF(node, struct inode, by_handle) : NULL;
 }
 
 struct inode *inode_table_find(struct inode_table *t, const struct nfs_fh *fh)
 {
+	struct inode_key key = {.fh = fh};
+	uint64_t hash = hash_of(&key);
+
 	LOCKED(&t->lock);
-	struct inode *i = find_locked(t, (struct inode_key){.fh = fh});
+	struct inode *i = find(t, hash, &key);
 
 	return i ? inode_ref(i) : NULL;
 }
 
-static int get(struct inode_table *t, struct inode_key key, const struct nfs_attr *attr, struct inode **ret)
+static int get(struct inode_table *t, const struct inode_key *key, const struct nfs_attr *attr, struct inode **ret)
 {
+	uint64_t hash = hash_of(key);
+
 	LOCKED(&t->lock);
-	struct inode *i = find_locked(t, key), **head;
+	struct inode *i = find(t, hash, key);
 
 	if (i && i->fileid == attr->fileid && i->type == (attr->mode & S_IFMT)) {
 		*ret = inode_ref(i);
@@ -155,10 +129,9 @@ static int get(struct inode_table *t, struct inode_key key, const struct nfs_att
 	i = calloc(1, sizeof(*i));
 	if (!i)
 		return -ENOMEM;
-	grow(t);
-	i->fh = *key.fh;
-	i->decoy = key.decoy;
-	i->decoy_uid = key.decoy_uid;
+	i->fh = *key->fh;
+	i->decoy = key->decoy;
+	i->decoy_uid = key->decoy_uid;
 	i->fileid = attr->fileid;
 	i->type = attr->mode & S_IFMT;
 	i->generation = ++t->next_generation;
@@ -171,12 +144,9 @@ static int get(struct inode_table *t, struct inode_key key, const struct nfs_att
 	list_init(&i->appends);
 	list_init(&i->opened);
 	list_init(&i->held);
-	head = bucket(t, key);
-	i->hash_next = *head;
-	*head = i;
+	hash_table_insert(&t->by_handle, &i->by_handle, hash);
 	i->hashed = true;
 	list_append(&t->all, &i->all);
-	t->count++;
 	t->total++;
 	*ret = i;
 	return 0;
@@ -184,13 +154,13 @@ static int get(struct inode_table *t, struct inode_key key, const struct nfs_att
 
 int inode_table_get(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret)
 {
-	return get(t, (struct inode_key){.fh = fh}, attr, ret);
+	return get(t, &(struct inode_key){.fh = fh}, attr, ret);
 }
 
 int inode_table_get_decoy(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, uint32_t uid,
 	struct inode **ret)
 {
-	return get(t, (struct inode_key){.fh = fh, .decoy = true, .decoy_uid = uid}, attr, ret);
+	return get(t, &(struct inode_key){.fh = fh, .decoy = true, .decoy_uid = uid}, attr, ret);
 }
 
 void inode_table_looked_up(struct inode_table *t, struct inode *i)
@@ -247,7 +217,7 @@ struct inode *inode_unref(struct inode_table *t, struct inode *i)
 		if (atomic_compare_exchange_weak(&i->refs, &refs, refs - 1))
 			return NULL;
 	{
-		/* The last one, unless somebody found the inode through the hash meanwhile. */
+		/* The last one, unless somebody found the inode through the hash table meanwhile. */
 		LOCKED(&t->lock);
 		if (atomic_fetch_sub(&i->refs, 1) > 1)
 			return NULL;

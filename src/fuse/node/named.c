@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/keyed_hash.h"
 #include "fuse/node/attr_memory.h"
 
 static bool same_time(const struct timespec *a, const struct timespec *b)
@@ -12,7 +13,7 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 
 uint64_t named_bit(const struct nfs_fh *dir, const char *name)
 {
-	return UINT64_C(1) << (hash_bytes(hash_bytes(0, dir->data, dir->len), name, strlen(name)) & 63);
+	return UINT64_C(1) << (keyed_hash_of_pair(keyed_hash(dir->data, dir->len), name, strlen(name)) & 63);
 }
 
 void named_found(struct named *n, const struct nfs_fh *dir, uint64_t epoch, uint64_t bit, const struct timespec *ctime,

@@ -16,8 +16,9 @@
  * descriptor. Of a ctime that is the same the filesystem's clock is the measure: before Linux 6.13 a rename within the
  * same tick (4 ms) as the change before it is not seen, unless it takes the last link.
  *
- * Sets of names are bits by their hash. A name that shares the bit of another is taken for it: that matters only to a
- * file with several names that are told at different times.
+ * A set of names is a number with one bit per name, chosen by a keyed hash. A name that shares the bit of another name
+ * is taken for that name, which matters only to a file with several names that are told at different times. The hash is
+ * keyed because server and other clients choose handles and names, and could otherwise choose names that share a bit.
  *
  * A value; the inode's lock guards it.
  */

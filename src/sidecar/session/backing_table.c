@@ -1,40 +1,59 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/session/backing_table.h"
 
+#include "base/keyed_hash.h"
+#include "base/util.h"
+
+/* A client influences the kernel's choice of ids by closing some of them. */
+static uint64_t hash_of(int32_t id)
+{
+	return keyed_hash(&id, sizeof(id));
+}
+
+static struct backing *backing_of(const struct hash_node *node)
+{
+	return CONTAINER_OF(node, struct backing, by_id);
+}
+
+static bool has_id(const struct hash_node *node, const void *id)
+{
+	return backing_of(node)->id == *(const int32_t *)id;
+}
+
 static struct backing *find(const struct backing_table *t, int32_t id)
 {
-	const struct list *bucket = &t->buckets[(uint32_t)id % BACKING_BUCKETS];
+	struct hash_node *node = hash_table_find(&t->by_id, hash_of(id), has_id, &id);
 
-	LIST_FOREACH (pos, bucket) {
-		struct backing *b = CONTAINER_OF(pos, struct backing, node);
-
-		if (b->id == id)
-			return b;
-	}
-	return NULL;
+	return node != NULL ? backing_of(node) : NULL;
 }
 
 static void drop(struct backing_table *t, struct backing *b)
 {
-	list_remove(&b->node);
+	hash_table_remove(&t->by_id, &b->by_id);
 	(void)close_fd(b->fd);
 	(void)export_mount_unref(b->mount);
 	free(b);
-	t->count--;
+}
+
+static void drop_node(void *table, struct hash_node *node)
+{
+	drop(table, backing_of(node));
 }
 
 void backing_table_init(struct backing_table *t)
 {
-	for (size_t i = 0; i < BACKING_BUCKETS; i++)
-		list_init(&t->buckets[i]);
-	t->count = 0;
+	hash_table_init(&t->by_id);
 }
 
 void backing_table_done(struct backing_table *t)
 {
-	for (size_t i = 0; i < BACKING_BUCKETS; i++)
-		LIST_FOREACH (pos, &t->buckets[i])
-			drop(t, CONTAINER_OF(pos, struct backing, node));
+	hash_table_foreach(&t->by_id, drop_node, t);
+	hash_table_done(&t->by_id);
+}
+
+size_t backing_table_count(const struct backing_table *t)
+{
+	return t->by_id.count;
 }
 
 int backing_table_add(struct backing_table *t, const struct backing *what)
@@ -47,8 +66,7 @@ int backing_table_add(struct backing_table *t, const struct backing *what)
 		drop(t, old);
 	*b = *what;
 	(void)export_mount_ref(b->mount);
-	list_append(&t->buckets[(uint32_t)b->id % BACKING_BUCKETS], &b->node);
-	t->count++;
+	hash_table_insert(&t->by_id, &b->by_id, hash_of(b->id));
 	return 0;
 }
 
@@ -57,11 +75,15 @@ const struct backing *backing_table_find(const struct backing_table *t, int32_t 
 	return find(t, id);
 }
 
+static void make_read_only(void *unused, struct hash_node *node)
+{
+	(void)unused;
+	backing_of(node)->writable = false;
+}
+
 void backing_table_withdraw(struct backing_table *t)
 {
-	for (size_t i = 0; i < BACKING_BUCKETS; i++)
-		LIST_FOREACH (pos, &t->buckets[i])
-			CONTAINER_OF(pos, struct backing, node)->writable = false;
+	hash_table_foreach(&t->by_id, make_read_only, NULL);
 }
 
 int backing_table_remove(struct backing_table *t, int32_t id)

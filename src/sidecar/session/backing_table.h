@@ -11,13 +11,11 @@
 
 #include "localiofs/broker_protocol.h"
 #include "sidecar/backing/export_mount.h"
-#include "base/util.h"
-
-#define BACKING_BUCKETS 1024
+#include "base/hash_table.h"
 
 /* One id. */
 struct backing {
-	struct list node;
+	struct hash_node by_id; /* the table's */
 	int32_t id;
 	int fd;                  /* the table's; -1 of what was sent away */
 	bool writable;           /* the session may change the file by it */
@@ -26,12 +24,14 @@ struct backing {
 };
 
 struct backing_table {
-	struct list buckets[BACKING_BUCKETS];
-	unsigned count;
+	struct hash_table by_id; /* struct backing.by_id */
 };
 
 void backing_table_init(struct backing_table *t);
 void backing_table_done(struct backing_table *t); /* closes every descriptor */
+
+/* How many ids and descriptors the session has out. */
+size_t backing_table_count(const struct backing_table *t);
 
 /* Copies what; takes over its fd, but not on failure, and refers to its mount. An id that is there already gets what is
  * new. */

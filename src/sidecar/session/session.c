@@ -217,7 +217,7 @@ static int keep_grant(struct run *x, const struct broker_open_reply *reply, cons
 static int on_open(struct run *x, const struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
-		     x->ids.count < x->max_ids && (x->fuse_fd < 0 || x->s->account.connection != NULL) &&
+		     backing_table_count(&x->ids) < x->max_ids && (x->fuse_fd < 0 || x->s->account.connection != NULL) &&
 		     account_take(&x->s->broker->account, &x->s->account) >= 0;
 	struct location at;
 	struct grant_context g = {.server = x->locator.table->server,
@@ -513,7 +513,7 @@ static int loop(struct run *x)
 
 	for (;;) {
 		int64_t left = (int64_t)(x->deadline_ms - now_ms());
-		bool pins = x->state == READY && x->locator.nslots > 0 && x->ids.count == 0;
+		bool pins = x->state == READY && x->locator.nslots > 0 && backing_table_count(&x->ids) == 0;
 
 		if (left <= 0)
 			return on_timeout(x);
@@ -572,8 +572,8 @@ static void serve(struct run *x)
 	/* First of all: a copy kept open would turn the daemon's death into a hang. */
 	x->fuse_fd = close_fd(x->fuse_fd);
 	file_jobs_done(&x->jobs);
-	log_debug("session of uid %u pid %d ended: %s; %u ids", x->s->account.uid, x->s->account.pid, strerror(-r),
-		x->ids.count);
+	log_debug("session of uid %u pid %d ended: %s; %zu ids", x->s->account.uid, x->s->account.pid, strerror(-r),
+		backing_table_count(&x->ids));
 	backing_table_done(&x->ids);
 	locator_done(&x->locator);
 }
