@@ -6,12 +6,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/eventfd.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 
 #include "io/registered.h"
 #include "base/log.h"
+#include "base/wake.h"
 
 #define ENTRIES 128  /* of a ring: more than that wait in its list */
 #define NOBODY  (-2) /* not 65534, who may own files and, with resuid= of ext4, what is reserved */
@@ -21,13 +21,13 @@ struct ring {
 	struct list waiting; /* struct uring_io.node */
 	bool started, stopping;
 	pthread_t thread;
-	int wake_fd;         /* eventfd: something waits, or the end has come */
+	struct wake wake;    /* something waits, or the end has come */
 	unsigned number, of; /* rings */
 
 	/* The thread's. */
 	struct io_uring uring;
 	unsigned in_flight;
-	uint64_t wakes; /* what was read of wake_fd */
+	uint64_t wakes; /* what was read of wake */
 	struct registered registered;
 	int root; /* the credential of io_uring_register_personality(3), or a negative errno: no writes */
 };
@@ -67,7 +67,7 @@ int uring_new(struct uring **ret)
 	for (unsigned n = 0; n < nrings; n++) {
 		(void)pthread_mutex_init(&u->rings[n].lock, NULL);
 		list_init(&u->rings[n].waiting);
-		u->rings[n].wake_fd = -1;
+		u->rings[n].wake = WAKE_CLOSED;
 		u->rings[n].number = n;
 		u->rings[n].of = nrings;
 	}
@@ -137,7 +137,7 @@ static void submit_wake(struct ring *g)
 {
 	struct io_uring_sqe *sqe = next_sqe(g);
 
-	io_uring_prep_read(sqe, g->wake_fd, &g->wakes, sizeof(g->wakes), 0);
+	io_uring_prep_read(sqe, g->wake.fd, &g->wakes, sizeof(g->wakes), 0);
 	io_uring_sqe_set_data(sqe, g);
 }
 
@@ -218,7 +218,7 @@ static void *run(void *arg)
 	g->root = become_nobody(&g->uring);
 	registered_init(&g->registered, &g->uring, g->number, g->of);
 	submit_wake(g);
-	/* At the end only the read of wake_fd is left, which exit cancels. */
+	/* At the end only the read of wake is left, which exit cancels. */
 	while (last = submit_waiting(g), !last || g->in_flight > 1) {
 		r = io_uring_submit_and_wait(&g->uring, 1);
 		if (r < 0 && r != -EINTR && r != -EAGAIN && r != -EBUSY)
@@ -244,21 +244,15 @@ static int start_ring(struct ring *g)
 	r = init_ring(&g->uring);
 	if (r < 0)
 		return r;
-	g->wake_fd = eventfd(0, EFD_CLOEXEC);
-	r = g->wake_fd < 0 ? -errno : -pthread_create(&g->thread, NULL, run, g);
+	r = wake_open_for_ring(&g->wake);
+	if (r == 0)
+		r = -pthread_create(&g->thread, NULL, run, g);
 	g->started = r == 0;
 	if (r < 0) {
-		g->wake_fd = close_fd(g->wake_fd);
+		wake_close(&g->wake);
 		io_uring_queue_exit(&g->uring);
 	}
 	return r;
-}
-
-static void wake(struct ring *g)
-{
-	uint64_t one = 1;
-
-	(void)!write(g->wake_fd, &one, sizeof(one));
 }
 
 static int enqueue(struct ring *g, struct uring_io *io)
@@ -273,7 +267,7 @@ static int enqueue(struct ring *g, struct uring_io *io)
 		list_append(&g->waiting, &io->node);
 	}
 	if (first)
-		wake(g);
+		wake_up(g->wake);
 	return 0;
 }
 
@@ -382,7 +376,7 @@ static bool stop_ring(struct ring *g)
 		return false;
 	g->stopping = true;
 	if (g->started)
-		wake(g);
+		wake_up(g->wake);
 	return g->started;
 }
 
@@ -404,7 +398,7 @@ struct uring *uring_free(struct uring *u)
 		return NULL;
 	uring_stop(u);
 	for (unsigned n = 0; n < u->nrings; n++) {
-		(void)close_fd(u->rings[n].wake_fd);
+		wake_close(&u->rings[n].wake);
 		(void)pthread_mutex_destroy(&u->rings[n].lock);
 	}
 	(void)pthread_mutex_destroy(&u->lock);

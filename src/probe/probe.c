@@ -7,13 +7,13 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 
 #include "localiofs/local_rpc.h"
 #include "net/ip_address.h"
 #include "base/log.h"
+#include "base/wake.h"
 #include "probe/local_rpc_client.h"
 #include "wire/nonce.h"
 #include "probe/owner_proof.h"
@@ -53,7 +53,7 @@ struct probe {
 	struct broker_fh root;
 	bool started;
 	pthread_t thread;
-	int wake_fd;
+	struct wake wake;
 	atomic_bool stopping, kicked;
 	atomic_uint_fast64_t generation; /* of the live session, 0 for none */
 	atomic_bool trusted;             /* by the last sidecar that was given a proof */
@@ -185,7 +185,7 @@ static int run_until(struct probe *p, condition_fn until, const void *arg, uint6
 						.events =
 							(short)(POLLIN |
 								(broker_client_wants_write(p->broker) ? POLLOUT : 0))},
-			{.fd = p->wake_fd, .events = POLLIN}, {.fd = p->rpc.fd, .events = p->rpc.events}};
+			{.fd = p->wake.fd, .events = POLLIN}, {.fd = p->rpc.fd, .events = p->rpc.events}};
 		int r;
 
 		if (until && until(p, arg))
@@ -196,11 +196,8 @@ static int run_until(struct probe *p, condition_fn until, const void *arg, uint6
 			return -ETIMEDOUT;
 		if (poll(fds, ARRAY_SIZE(fds), time_left(p, deadline)) < 0)
 			continue;
-		if (fds[1].revents) {
-			uint64_t n;
-
-			(void)!read(p->wake_fd, &n, sizeof(n));
-		}
+		if (fds[1].revents)
+			wake_take(p->wake);
 		local_rpc_step(&p->rpc);
 		r = broker_client_service(p->broker);
 		if (r == -EPROTO) {
@@ -553,16 +550,13 @@ static void drop_broker(struct probe *p)
 static void wait_until(struct probe *p, uint64_t until)
 {
 	while (!p->stopping && !atomic_exchange(&p->kicked, false)) {
-		struct pollfd fd = {.fd = p->wake_fd, .events = POLLIN};
+		struct pollfd fd = {.fd = p->wake.fd, .events = POLLIN};
 		uint64_t now = now_ms();
 
 		if (now >= until)
 			return;
-		if (poll(&fd, 1, (int)MIN(until - now, 3600000U)) > 0) {
-			uint64_t n;
-
-			(void)!read(p->wake_fd, &n, sizeof(n));
-		}
+		if (poll(&fd, 1, (int)MIN(until - now, 3600000U)) > 0)
+			wake_take(p->wake);
 	}
 }
 
@@ -666,9 +660,7 @@ static void *run(void *arg)
 
 void probe_wake(struct probe *p)
 {
-	uint64_t one = 1;
-
-	(void)!write(p->wake_fd, &one, sizeof(one));
+	wake_up(p->wake);
 }
 
 int probe_new(const struct probe_options *options, struct probe **ret)
@@ -687,8 +679,9 @@ int probe_new(const struct probe_options *options, struct probe **ret)
 	p->status.reason = REASON_PROBING;
 	(void)snprintf(p->status.detail, sizeof(p->status.detail), "%s", reason_text(REASON_PROBING));
 	(void)pthread_mutex_init(&p->lock, NULL);
-	p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = !p->registry || !p->asker ? -ENOMEM : p->wake_fd < 0 ? -errno : 0;
+	r = wake_open(&p->wake);
+	if (!p->registry || !p->asker)
+		r = -ENOMEM;
 	if (r < 0) {
 		(void)probe_free(p);
 		return r;
@@ -723,7 +716,7 @@ struct probe *probe_free(struct probe *p)
 	if (!p)
 		return NULL;
 	probe_stop(p);
-	(void)close_fd(p->wake_fd);
+	wake_close(&p->wake);
 	(void)pthread_mutex_destroy(&p->lock);
 	free(p->registry);
 	free(p->asker);

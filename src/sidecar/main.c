@@ -154,7 +154,7 @@ static int loop(struct sidecar *s)
 		struct pollfd fds[] = {
 			{.fd = s->signals, .events = POLLIN},
 			{.fd = s->watch.inotify_fd, .events = POLLIN},
-			{.fd = s->broker.reap_fd, .events = POLLIN},
+			{.fd = s->broker.reap.fd, .events = POLLIN},
 			{.fd = s->broker.listener, .events = POLLIN},
 		};
 

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 
 #include "net/addresses.h"
@@ -12,6 +11,7 @@
 #include "io/libnfs/libnfs_guard.h"
 #include "io/libnfs/nfs3_codec.h"
 #include "base/log.h"
+#include "base/wake.h"
 
 #define TICK_MAX_MS      1000 /* how often calls that wait are looked at */
 #define TICK_MIN_MS      50
@@ -26,7 +26,7 @@ struct nfs3 {
 	unsigned tick_ms;
 	uint64_t major_ms; /* after which a call has waited too long */
 	pthread_t thread;
-	int wake_fd;
+	struct wake wake;
 	atomic_bool stopping;
 	atomic_uint_fast64_t calls[NFS_PROC_COUNT];
 
@@ -396,7 +396,7 @@ static bool any_submitted(struct nfs3 *c)
 
 static void wait_and_serve(struct nfs3 *c)
 {
-	struct pollfd fds[1 + TRANSPORT_CONNECTIONS_MAX] = {{.fd = c->wake_fd, .events = POLLIN}};
+	struct pollfd fds[1 + TRANSPORT_CONNECTIONS_MAX] = {{.fd = c->wake.fd, .events = POLLIN}};
 	unsigned n = 1;
 
 	FOREACH_CONNECTION(on, c)
@@ -407,11 +407,8 @@ static void wait_and_serve(struct nfs3 *c)
 	/* What done() submitted since take_submitted() woke nobody. */
 	if (poll(fds, n, any_submitted(c) ? 0 : next_timeout(c, now_ms())) < 0)
 		return;
-	if (fds[0].revents) {
-		uint64_t count;
-
-		(void)!read(c->wake_fd, &count, sizeof(count));
-	}
+	if (fds[0].revents)
+		wake_take(c->wake);
 	n = 1;
 	FOREACH_CONNECTION(on, c)
 	{
@@ -464,13 +461,6 @@ static void *loop(void *arg)
 	return NULL;
 }
 
-static void wake(struct nfs3 *c)
-{
-	uint64_t one = 1;
-
-	(void)!write(c->wake_fd, &one, sizeof(one));
-}
-
 static void nfs3_submit(struct transport *t, struct nfs_call *call)
 {
 	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, transport);
@@ -491,7 +481,7 @@ static void nfs3_submit(struct transport *t, struct nfs_call *call)
 		call->error = -ENOTCONN;
 		call->done(call);
 	} else if (first && this_loop != c) {
-		wake(c);
+		wake_up(c->wake);
 	}
 }
 
@@ -515,14 +505,14 @@ static void nfs3_stop(struct transport *t)
 
 	if (atomic_exchange(&c->stopping, true))
 		return;
-	wake(c);
+	wake_up(c->wake);
 	(void)pthread_join(c->thread, NULL);
 }
 
 static void destroy(struct nfs3 *c)
 {
 	addresses_done(&c->addresses);
-	(void)close_fd(c->wake_fd);
+	wake_close(&c->wake);
 	(void)pthread_mutex_destroy(&c->lock);
 	free(c->name);
 	free(c);
@@ -586,11 +576,11 @@ int nfs3_new(const struct nfs3_options *options, struct transport **ret)
 	r = addresses_init(&c->addresses, options->host, options->address, options->port ? options->port : NFS3_PORT,
 		options->family);
 	c->name = strdup(options->host ? options->host : options->address);
-	c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	c->wake = WAKE_CLOSED;
 	if (r == 0 && !c->name)
 		r = -ENOMEM;
-	if (r == 0 && c->wake_fd < 0)
-		r = -errno;
+	if (r == 0)
+		r = wake_open(&c->wake);
 	if (r == 0)
 		r = start_loop(c);
 	if (r < 0) {

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -17,15 +16,10 @@
 #define STACK_SIZE   (256 * 1024)
 #define STOP_WAIT_MS 2000
 
-static void wake(int event_fd)
-{
-	uint64_t one = 1;
-
-	(void)!write(event_fd, &one, sizeof(one)); /* full: it is awake anyway */
-}
-
 int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s)
 {
+	int r;
+
 	*b = (struct broker){.lock = PTHREAD_MUTEX_INITIALIZER,
 		.exports = exports,
 		.socket = made->socket,
@@ -34,8 +28,8 @@ int broker_start(struct broker *b, struct export_store *exports, const struct re
 	list_init(&b->sessions);
 	account_init(&b->account);
 	nonces_init(&b->nonces, made->file->slots);
-	b->reap_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return b->reap_fd < 0 ? -errno : owner_check_device(&b->memfd_device);
+	r = wake_open(&b->reap);
+	return r < 0 ? r : owner_check_device(&b->memfd_device);
 }
 
 static int start_thread(struct session *s)
@@ -67,7 +61,7 @@ static void add_session(struct broker *b, struct session *s)
 		list_remove(&s->node);
 		b->nsessions--;
 		account_end(&b->account, &s->account);
-		(void)close_fd(s->event_fd);
+		wake_close(&s->wake);
 		free(s);
 		hang_up(socket);
 		return;
@@ -104,13 +98,12 @@ static struct session *new_session(struct broker *b, int fd)
 	if (r < 0)
 		return NULL;
 	s = calloc(1, sizeof(*s));
-	if (s != NULL)
-		s->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	/* A client that does not read its replies must not hold its session for ever. */
-	if (s == NULL || s->event_fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0) {
+	if (s == NULL || wake_open(&s->wake) < 0 ||
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0) {
 		account_end(&b->account, &account);
 		if (s != NULL)
-			(void)close_fd(s->event_fd);
+			wake_close(&s->wake);
 		free(s);
 		return NULL;
 	}
@@ -136,9 +129,8 @@ void broker_accept(struct broker *b)
 void broker_reap(struct broker *b)
 {
 	struct list finished;
-	uint64_t n;
 
-	(void)!read(b->reap_fd, &n, sizeof(n));
+	wake_take(b->reap);
 	list_init(&finished);
 	{
 		LOCKED(&b->lock);
@@ -155,7 +147,7 @@ void broker_reap(struct broker *b)
 
 		(void)pthread_join(s->thread, NULL); /* it has nothing left to do */
 		account_end(&b->account, &s->account);
-		(void)close_fd(s->event_fd);
+		wake_close(&s->wake);
 		free(s);
 	}
 }
@@ -164,13 +156,13 @@ void broker_exports_changed(struct broker *b)
 {
 	LOCKED(&b->lock);
 	LIST_FOREACH (pos, &b->sessions)
-		wake(CONTAINER_OF(pos, struct session, node)->event_fd);
+		wake_up(CONTAINER_OF(pos, struct session, node)->wake);
 }
 
 void broker_stop(struct broker *b)
 {
 	uint64_t deadline = now_ms() + STOP_WAIT_MS;
-	struct pollfd ending = {.fd = b->reap_fd, .events = POLLIN};
+	struct pollfd ending = {.fd = b->reap.fd, .events = POLLIN};
 
 	b->listener = close_fd(b->listener);
 	{
@@ -179,7 +171,7 @@ void broker_stop(struct broker *b)
 			struct session *s = CONTAINER_OF(pos, struct session, node);
 
 			s->stop = true;
-			wake(s->event_fd);
+			wake_up(s->wake);
 		}
 	}
 	/* One whose client's descriptor hangs ends with the process. */
@@ -205,7 +197,7 @@ int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct b
 	}
 	if (r == -EFAULT) {
 		b->registry_lost = true;
-		wake(b->reap_fd);
+		wake_up(b->reap);
 	}
 	return r;
 }
@@ -245,6 +237,6 @@ int broker_match(struct broker *b, const uint8_t uuid[16], const struct ip_addre
 		account_matched(&b->account, &s->account);
 	s->peer = *peer;
 	s->peer_port = port;
-	wake(s->event_fd);
+	wake_up(s->wake);
 	return 0;
 }

@@ -20,6 +20,7 @@
 #include "sidecar/registry/nonces.h"
 #include "sidecar/registry/registry_make.h"
 #include "base/util.h"
+#include "base/wake.h"
 
 struct broker {
 	pthread_mutex_t lock;
@@ -33,7 +34,7 @@ struct broker {
 	unsigned recheck_s;          /* a match is believed for so long */
 	atomic_uint probeport;       /* where probes are answered, 0 for nowhere: the RPC thread sets it */
 	int listener;
-	int reap_fd;               /* eventfd: a session's thread is about to end, or the registry is lost */
+	struct wake reap;          /* a session's thread is about to end, or the registry is lost */
 	atomic_bool registry_lost; /* somebody cut its file short: no mount can be matched any more */
 };
 
@@ -42,7 +43,7 @@ struct session {
 	struct broker *broker;
 	pthread_t thread;
 	struct account_session account; /* who it is, and what it holds */
-	int event_fd;                   /* wakes the session's thread; the number holds in both descriptor tables */
+	struct wake wake;               /* of the session's thread; the number holds in both descriptor tables */
 	int socket;                     /* the session's own table only, once its thread runs */
 	atomic_bool finished;
 	atomic_bool stop; /* the sidecar ends */
@@ -61,7 +62,7 @@ int broker_start(struct broker *b, struct export_store *exports, const struct re
 /* Says GOODBYE(SIDECAR_STOPPED) to all, waits a bounded time for their threads. The socket's name stays. */
 void broker_stop(struct broker *b);
 
-/* Main thread: the listener is readable; reap_fd is readable. Who is over a limit is told so, without a thread. */
+/* Main thread: the listener is readable; reap is readable. Who is over a limit is told so, without a thread. */
 void broker_accept(struct broker *b);
 void broker_reap(struct broker *b);
 

@@ -3,13 +3,13 @@
 
 #include <poll.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
 #include "localiofs/local_rpc.h"
 #include "base/log.h"
+#include "base/wake.h"
 #include "wire/oncrpc.h"
 #include "sidecar/host/nfs_server.h"
 #include "sidecar/probes/probe_listeners.h"
@@ -47,7 +47,7 @@ struct question {
 
 struct rpc_server {
 	pthread_t thread;
-	int stop_fd;
+	struct wake stop;
 	struct broker *broker;
 	struct export_store *exports;
 	/* the thread's own from here on */
@@ -339,7 +339,7 @@ static void *run(void *arg)
 			continue;
 		}
 		nlisteners = s->listeners.count;
-		fds[n++] = (struct pollfd){.fd = s->stop_fd, .events = POLLIN};
+		fds[n++] = (struct pollfd){.fd = s->stop.fd, .events = POLLIN};
 		for (unsigned i = 0; i < nlisteners; i++)
 			fds[n++] = (struct pollfd){.fd = s->listeners.list[i].fd, .events = POLLIN};
 		for (size_t i = 0; i < MAX_CONNECTIONS; i++) /* poll skips those with -1 */
@@ -355,7 +355,7 @@ static void close_all(struct rpc_server *s)
 	nfs_clients_done(&s->clients);
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		(void)close_fd(s->connections[i].fd);
-	(void)close_fd(s->stop_fd);
+	wake_close(&s->stop);
 	free(s);
 }
 
@@ -371,8 +371,7 @@ int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_st
 	s->exports = exports;
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		s->connections[i].fd = -1;
-	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = s->stop_fd < 0 ? -errno : 0;
+	r = wake_open(&s->stop);
 	look(s);
 	if (r >= 0 && s->listeners.count == 0)
 		r = s->listeners.last_error;
@@ -392,11 +391,10 @@ int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_st
 struct rpc_server *rpc_server_stop(struct rpc_server *s)
 {
 	struct timespec deadline;
-	uint64_t one = 1;
 
 	if (s == NULL)
 		return NULL;
-	(void)!write(s->stop_fd, &one, sizeof(one));
+	wake_up(s->stop);
 	(void)clock_gettime(CLOCK_REALTIME, &deadline);
 	deadline.tv_sec += STOP_WAIT_S;
 	if (pthread_timedjoin_np(s->thread, NULL, &deadline) != 0) {

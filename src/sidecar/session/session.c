@@ -62,11 +62,11 @@ static int compare_int(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* A descriptor table of our own with stderr, our socket, the two eventfds and the account's in it. */
+/* A descriptor table of our own with stderr, our socket, the two wake-ups and the account's in it. */
 static int own_descriptors(const struct session *s)
 {
 	const struct account *a = &s->broker->account;
-	int keep[] = {STDERR_FILENO, s->socket, s->event_fd, s->broker->reap_fd, a->inotify_fd, a->fusectl_fd};
+	int keep[] = {STDERR_FILENO, s->socket, s->wake.fd, s->broker->reap.fd, a->inotify_fd, a->fusectl_fd};
 	unsigned first = 0;
 
 	if (unshare(CLONE_FILES) < 0)
@@ -217,7 +217,8 @@ static int keep_grant(struct run *x, const struct broker_open_reply *reply, cons
 static int on_open(struct run *x, const struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
-		     backing_table_count(&x->ids) < x->max_ids && (x->fuse_fd < 0 || x->s->account.connection != NULL) &&
+		     backing_table_count(&x->ids) < x->max_ids &&
+		     (x->fuse_fd < 0 || x->s->account.connection != NULL) &&
 		     account_take(&x->s->broker->account, &x->s->account) >= 0;
 	struct location at;
 	struct grant_context g = {.server = x->locator.table->server,
@@ -478,9 +479,8 @@ static int on_event(struct run *x)
 {
 	struct ip_address peer;
 	uint16_t port;
-	uint64_t n;
 
-	(void)!read(x->s->event_fd, &n, sizeof(n));
+	wake_take(x->s->wake);
 	if (x->s->stop) {
 		/* Who hears of it asks the server, behind what is under way here. */
 		file_jobs_done(&x->jobs);
@@ -507,7 +507,7 @@ static int on_timeout(struct run *x)
 
 static int loop(struct run *x)
 {
-	struct pollfd fds[] = {{.fd = x->s->socket, .events = POLLIN}, {.fd = x->s->event_fd, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = x->s->socket, .events = POLLIN}, {.fd = x->s->wake.fd, .events = POLLIN}};
 	struct packet p;
 	int r;
 
@@ -582,9 +582,8 @@ void *session_run(void *arg)
 {
 	struct session *s = arg;
 	struct run *x = calloc(1, sizeof(*x));
-	int reap_fd = s->broker->reap_fd; /* its number holds in our table too */
+	struct wake reap = s->broker->reap; /* its number holds in our table too */
 	int r;
-	uint64_t one = 1;
 
 	(void)prctl(PR_SET_NAME, "session", 0, 0, 0);
 	r = own_descriptors(s);
@@ -603,6 +602,6 @@ void *session_run(void *arg)
 	if (r >= 0) /* our table's copy; without one it was never ours */
 		(void)close_fd(s->socket);
 	s->finished = true;
-	(void)!write(reap_fd, &one, sizeof(one)); /* s belongs to the main thread from here on */
+	wake_up(reap); /* s belongs to the main thread from here on */
 	return NULL;
 }
