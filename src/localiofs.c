@@ -21,6 +21,7 @@
 #include "fuse/daemon.h"
 #include "localiofs/control.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "mount/mount_lock.h"
 #include "mount/mountinfo.h"
 #include "process.h"

@@ -7,6 +7,7 @@
 
 #include "localiofs/control.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "mount/mountinfo.h"
 
 /* What is mounted there now. */

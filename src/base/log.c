@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -9,6 +9,7 @@
 
 #include "localiofs/control.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "mount/mountinfo.h"
 
 struct mounts {

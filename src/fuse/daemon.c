@@ -19,7 +19,10 @@
 #include "fuse/open/handlers.h"
 #include "fuse/status.h"
 #include "io/nfs3/nfs3.h"
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "base/whole_io.h"
 
 #define FUSE_MINOR_INC_EPOCH 44 /* the protocol's, with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
 #define UNMOUNT_TIMEOUT_MS   2000

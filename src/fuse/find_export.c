@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/text.h"
+
 static int family(unsigned protocol)
 {
 	switch (protocol) {

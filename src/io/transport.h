@@ -18,6 +18,7 @@
 
 #include <sys/socket.h>
 
+#include "base/list.h"
 #include "base/util.h"
 
 #define NFS_FH_MAX     64

@@ -24,6 +24,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "base/list.h"
 #include "base/util.h"
 
 #define URING_MAX_RINGS 16

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
+
 static int wrong(const char *text, const char *expected, char *sentence, size_t size)
 {
 	if (text[0] == '\0')

@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "base/whole_io.h"
+
 static char *next_word(char **line)
 {
 	char *word = strsep(line, " ");

@@ -3,6 +3,7 @@
 
 #include <sys/mount.h>
 
+#include "base/text.h"
 #include "localiofs/local_rpc.h"
 
 enum kind {

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "localiofs/broker_protocol.h"
+#include "base/list.h"
 #include "base/util.h"
 
 struct broker_call {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/clock.h"
 #include "localiofs/local_rpc.h"
 #include "net/tcp.h"
 

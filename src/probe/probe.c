@@ -12,6 +12,7 @@
 
 #include "localiofs/local_rpc.h"
 #include "net/ip_address.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/wake.h"
 #include "probe/local_rpc_client.h"

@@ -8,6 +8,7 @@
 
 #include "localiofs/local_rpc.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/util.h"
 
 #define STRING2(x) #x

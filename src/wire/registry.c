@@ -19,6 +19,7 @@
 #include "localiofs/broker_protocol.h"
 #include "mount/mountinfo.h"
 #include "base/util.h"
+#include "base/whole_io.h"
 
 #define FD_PATH      40 /* bytes of "/proc/self/fd/N" */
 #define CACHED_TRIES 8  /* a mount or a rename elsewhere can be in the way of one */

@@ -15,6 +15,7 @@
 #include <nfsc/libnfs-raw.h>
 #include <nfsc/libnfs-raw-nfs.h>
 
+#include "base/text.h"
 #include "io/nfs3/nfs3.h"
 
 #ifdef LIBNFS_TASKS

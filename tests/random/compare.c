@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 
 #define TARGET_MAX 3500 /* bytes of a symbolic link; src/io/libnfs/nfs3_encode.c */

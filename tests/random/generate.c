@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/util.h"
 #include "generate.h"
 
 #include <fcntl.h>

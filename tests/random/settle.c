@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "difference.h"
+#include "base/clock.h"
 #include "base/util.h"
 #include "world.h"
 

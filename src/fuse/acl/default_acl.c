@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/acl/default_acl.h"
 
+#include "base/clock.h"
 #include "fuse/kernel/posix_acl.h"
 
 /* GETACL of the directory, while the request with the call to make waits. */

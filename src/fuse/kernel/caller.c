@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/whole_io.h"
+
 #define PF_EXITING 0x4 /* include/linux/sched.h */
 
 /* A mask of /proc/PID/status: hexadecimal, the lowest bit is signal 1. */

@@ -11,6 +11,8 @@
 
 #include "fuse/kernel/kernel_ring.h"
 #include "base/log.h"
+#include "base/text.h"
+#include "base/whole_io.h"
 #include "mount/mountinfo.h"
 
 #define READ_AHEAD 4 /* requests of rsize bytes */

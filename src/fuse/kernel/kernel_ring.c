@@ -8,6 +8,7 @@
 #include <liburing.h>
 
 #include "base/log.h"
+#include "base/whole_io.h"
 
 #define PARAMETER     "/sys/module/fuse/parameters/enable_uring"
 #define POSSIBLE_CPUS "/sys/devices/system/cpu/possible"

@@ -5,6 +5,7 @@
 
 #include "base/hash_table.h"
 #include "base/keyed_hash.h"
+#include "base/list.h"
 #include "base/util.h"
 
 #define PARTS    16 /* of a large cache, so that threads seldom meet */

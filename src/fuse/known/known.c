@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "fuse/known/known_parts.h"
 
 #define KERNEL_MS 10000 /* what it does with our answer takes it a moment, or longer */

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "fuse/known/cache.h"
 #include "fuse/known/known_parts.h"
 

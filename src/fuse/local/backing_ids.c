@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include "fuse/local/granted_file.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 /* An id on its way to the sidecar, or waiting for one. */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "base/whole_io.h"
 #include "fuse/local/backing_ids.h"
 
 #define DIRECT_ALIGN_MAX 65536

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 
+#include "base/list.h"
 #include "base/util.h"
 
 #define LOCK_END INT64_MAX

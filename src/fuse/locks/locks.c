@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash_table.h"
 #include "base/keyed_hash.h"
 

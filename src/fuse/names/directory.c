@@ -4,6 +4,7 @@
  * and no list is kept but the entries of the last reply, for as long as the kernel's next request
  * goes on where they do.
  */
+#include "base/clock.h"
 #include "fuse/names/handlers.h"
 #include "fuse/request/request.h"
 

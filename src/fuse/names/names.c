@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Names: lookup, make, remove, rename, link. */
+#include "base/whole_io.h"
 #include "fuse/names/handlers.h"
 #include "fuse/request/request.h"
 

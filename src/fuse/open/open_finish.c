@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "base/clock.h"
 #include "fuse/open/open_request.h"
 
 #include "fuse/local/backing_ids.h"

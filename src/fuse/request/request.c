@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "fuse/fs/open_hold.h"
 #include "fuse/kernel/caller.h"
 #include "fuse/fs/file.h"

@@ -10,6 +10,7 @@
 #include <nfsc/libnfs-raw-nfs.h>
 
 #include "io/libnfs/nfs3_codec.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "net/tcp.h"
 

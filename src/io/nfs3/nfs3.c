@@ -10,6 +10,7 @@
 #include "io/libnfs/connection.h"
 #include "io/libnfs/libnfs_guard.h"
 #include "io/libnfs/nfs3_codec.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/wake.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* MOUNT version 3 and the port mapper, asked in a blocking way on contexts of their own. */
+#include "base/clock.h"
 #include "io/nfs3/nfs3.h"
 
 #include <poll.h>

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/util.h"
+#include "base/whole_io.h"
 
 static const struct {
 	unsigned cap;

@@ -16,6 +16,8 @@
 #include <sys/vfs.h>
 
 #include "base/log.h"
+#include "base/text.h"
+#include "base/whole_io.h"
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/registry/peer_process.h"
 

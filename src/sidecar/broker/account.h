@@ -39,6 +39,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/list.h"
 #include "base/util.h"
 
 #define ACCOUNT_SESSIONS      256   /* half of them uid 0's, and of each half ... */

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "sidecar/broker/hang_up.h"
 #include "sidecar/registry/owner_check.h"

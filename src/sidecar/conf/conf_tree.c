@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/whole_io.h"
 #include "sidecar/conf/folder.h"
 
 #define MAX_DEPTH  8 /* of blocks, and of includes */

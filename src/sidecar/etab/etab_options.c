@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 int etab_fail(const struct etab_place *r, const char *format, ...)
 {
 	va_list ap;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/exports/peer.h"
 
+#include "base/clock.h"
 #include "sidecar/exports/server_kind.h"
 
 enum peer_verdict peer_is(const struct peer *p, const struct export_client *c)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "sidecar/host/nfs_server.h"
 
 #define STATE_FOR_MS 1000

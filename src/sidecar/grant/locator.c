@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "mount/mountinfo.h"
 #include "sidecar/host/nfs_server.h"
 

@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <sys/prctl.h>
 
+#include "base/list.h"
 #include "base/util.h"
 
 struct job {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "base/util.h"
 
 #define AUTH_SYS "1"

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/text.h"
+
 /* The rest of a line: " 2001 2002", as many as were said. */
 static int read_groups(const char *text, uint64_t count, struct broker_cred *cred)
 {

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "base/text.h"
+#include "base/whole_io.h"
 #include "sidecar/knfsd/access_knfsd.h"
 #include "sidecar/etab/etab.h"
 #include "sidecar/knfsd/exports_knfsd.h"

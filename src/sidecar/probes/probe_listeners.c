@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
+#include "base/text.h"
 
 #define BACKLOG            4096 /* net.core.somaxconn may be less */
 #define FIRST_INHERITED_FD 3    /* sd_listen_fds(3), SD_LISTEN_FDS_START */

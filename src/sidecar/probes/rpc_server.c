@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "localiofs/local_rpc.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/wake.h"
 #include "wire/oncrpc.h"

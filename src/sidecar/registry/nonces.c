@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "base/clock.h"
 #include "base/util.h"
 
 static int write_slot(void *to, const void *from, size_t size)

@@ -19,11 +19,13 @@
 #include <uuid/uuid.h>
 
 #include "localiofs/broker_protocol.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "net/scm_fd.h"
 #include "sidecar/registry/peer_process.h"
 #include "sidecar/backing/thread_cred.h"
 #include "base/util.h"
+#include "base/whole_io.h"
 
 #define TIME_LIMIT_MS 10000
 #define BACKLOG       4096 /* net.core.somaxconn may be less: strangers stand in it, too */

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "sidecar/session/backing_table.h"
 #include "sidecar/broker/broker.h"

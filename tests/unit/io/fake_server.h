@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
+#include "base/whole_io.h"
 #include "io/nfs3/nfs3.h"
 #include "wire/oncrpc.h"
 #include "net/tcp.h"

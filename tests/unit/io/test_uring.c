@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "base/whole_io.h"
 #include "io/registered.h"
 
 #define SIZE 1000003

@@ -22,6 +22,7 @@
 #include "sidecar/registry/owner_check.h"
 #include "sidecar/registry/registry_make.h"
 #include "base/util.h"
+#include "base/whole_io.h"
 
 #define USER 64207
 

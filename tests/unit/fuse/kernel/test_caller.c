@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/whole_io.h"
 #include "fuse/kernel/caller.h"
 
 static void a_running_thread_waits(void **state)

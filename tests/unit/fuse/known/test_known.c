@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "fuse/fs/fs.h"
 #include "fuse/known/cache.h"
 #include "fuse/known/known.h"

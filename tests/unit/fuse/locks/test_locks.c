@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/file.h>
 
+#include "base/clock.h"
 #include "fuse/locks/locks.h"
 
 static struct locks *table;

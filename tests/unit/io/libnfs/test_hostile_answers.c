@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Answers of an NFS server that is honest, then of one that is not: what becomes of the call. */
+#include "base/util.h"
+#include "base/whole_io.h"
 #include "io/fake_server.h"
 
 #include <stdio.h>

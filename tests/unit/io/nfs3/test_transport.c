@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The transport against a server that the test plays. */
+#include "base/clock.h"
+#include "base/util.h"
+#include "base/whole_io.h"
 #include "io/fake_server.h"
 
 static void a_call_is_answered(void **state)

@@ -1,57 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/util.h"
+#include "base/text.h"
 
 #include <ctype.h>
-#include <fcntl.h>
-
-#include "localiofs/reason.h"
-
-uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
-ssize_t read_small_file(const char *path, char *buf, size_t size)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t done = 0;
-
-	if (fd < 0)
-		return -errno;
-	while (done + 1 < size) {
-		ssize_t n = read(fd, buf + done, size - 1 - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		done += (size_t)n;
-	}
-	buf[done] = '\0';
-	return (ssize_t)done;
-}
-
-int write_all(int fd, const void *buf, size_t len)
-{
-	const char *p = buf;
-
-	while (len > 0) {
-		ssize_t n = write(fd, p, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 {
@@ -71,32 +24,6 @@ int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 		return -ERANGE;
 	*ret = v;
 	return 0;
-}
-
-const char *reason_code(unsigned reason)
-{
-	switch (reason) {
-#define X(name, number, code, text) \
-	case number:                \
-		return code;
-		REASON_TABLE(X)
-#undef X
-	default:
-		return "unknown";
-	}
-}
-
-const char *reason_text(unsigned reason)
-{
-	switch (reason) {
-#define X(name, number, code, text) \
-	case number:                \
-		return text;
-		REASON_TABLE(X)
-#undef X
-	default:
-		return "a reason that this version does not know";
-	}
 }
 
 static bool is_octal(char c)
@@ -120,7 +47,7 @@ char *unescape_octal(char *text)
 	return text;
 }
 
-/* The bytes of the UTF-8 character at s and its code point; 0 when it is none (RFC 3629). */
+/* The length of the UTF-8 character at s in bytes, and its code point; 0 if these bytes are not UTF-8 (RFC 3629). */
 static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -132,7 +59,7 @@ static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
 	uint32_t c = n == 1 ? s[0] : s[0] & (0x7fU >> n);
 
 	for (unsigned i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80) /* a NUL is none, either */
+		if ((s[i] & 0xc0) != 0x80) /* a NUL, too */
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
@@ -140,7 +67,8 @@ static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
 	return n > 0 && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
 }
 
-static bool is_no_text(uint32_t c)
+/* True if a terminal or a reader of lines could take the character for more than text. */
+static bool is_unprintable(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f ||
 	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
@@ -154,7 +82,7 @@ void text_clean(char *s)
 		uint32_t c;
 		unsigned n = utf8_length((const unsigned char *)s, &c);
 
-		if (n > 0 && !is_no_text(c)) {
+		if (n > 0 && !is_unprintable(c)) {
 			memmove(to, s, n);
 			to += n;
 		} else
