@@ -11,7 +11,7 @@
 
 #include "io/registered.h"
 #include "base/log.h"
-#include "base/wake.h"
+#include "net/wake.h"
 
 #define ENTRIES 128  /* of a ring: more than that wait in its list */
 #define NOBODY  (-2) /* not 65534, who may own files and, with resuid= of ext4, what is reserved */

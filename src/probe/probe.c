@@ -14,7 +14,7 @@
 #include "net/ip_address.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/wake.h"
+#include "net/wake.h"
 #include "probe/local_rpc_client.h"
 #include "wire/nonce.h"
 #include "probe/owner_proof.h"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/hash_table.h"
-#include "base/keyed_hash.h"
+#include "table/hash_table.h"
+#include "table/keyed_hash.h"
 #include "base/list.h"
 #include "base/util.h"
 

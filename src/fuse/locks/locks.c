@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hash_table.h"
-#include "base/keyed_hash.h"
+#include "table/hash_table.h"
+#include "table/keyed_hash.h"
 
 #define FIRST_FILES 1024 /* the table has room for these before it grows */
 /* How far a circle is looked for: fs/locks.c MAX_DEADLK_ITERATIONS, and all steps together. */

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "base/hash_table.h"
+#include "table/hash_table.h"
 #include "fuse/node/attr_memory.h"
 #include "fuse/node/named.h"
 #include "fuse/node/open_mode.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/keyed_hash.h"
+#include "table/keyed_hash.h"
 
 #define FIRST_INODES 1024 /* the table has room for these before it grows */
 

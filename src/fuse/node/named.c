@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/keyed_hash.h"
+#include "table/keyed_hash.h"
 #include "fuse/node/attr_memory.h"
 
 static bool same_time(const struct timespec *a, const struct timespec *b)

@@ -12,7 +12,7 @@
 #include "io/libnfs/nfs3_codec.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/wake.h"
+#include "net/wake.h"
 
 #define TICK_MAX_MS      1000 /* how often calls that wait are looked at */
 #define TICK_MIN_MS      50

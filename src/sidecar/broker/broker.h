@@ -20,7 +20,7 @@
 #include "sidecar/registry/nonces.h"
 #include "sidecar/registry/registry_make.h"
 #include "base/util.h"
-#include "base/wake.h"
+#include "net/wake.h"
 
 struct broker {
 	pthread_mutex_t lock;

@@ -10,7 +10,7 @@
 #include "localiofs/local_rpc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/wake.h"
+#include "net/wake.h"
 #include "wire/oncrpc.h"
 #include "sidecar/host/nfs_server.h"
 #include "sidecar/probes/probe_listeners.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/session/backing_table.h"
 
-#include "base/keyed_hash.h"
+#include "table/keyed_hash.h"
 #include "base/util.h"
 
 /* A client influences the kernel's choice of ids by closing some of them. */

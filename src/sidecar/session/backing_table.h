@@ -11,7 +11,7 @@
 
 #include "localiofs/broker_protocol.h"
 #include "sidecar/backing/export_mount.h"
-#include "base/hash_table.h"
+#include "table/hash_table.h"
 
 /* One id. */
 struct backing {

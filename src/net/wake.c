@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/wake.h"
+#include "net/wake.h"
 
 #include <errno.h>
 #include <sys/eventfd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/hash_table.h"
+#include "table/hash_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "base/keyed_hash.h"
+#include "table/keyed_hash.h"
 
 #include <endian.h>
 #include <errno.h>

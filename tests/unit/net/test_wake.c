@@ -6,7 +6,7 @@
 #include <signal.h>
 
 #include "base/util.h"
-#include "base/wake.h"
+#include "net/wake.h"
 
 static bool is_awake(struct wake w, int timeout_ms)
 {
