@@ -110,7 +110,7 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 			"%s: the server does not say what the export's root is: %s", d->name, strerror(-r));
 	if (!S_ISDIR(attr.attr.mode))
 		return daemon_fail(sentence, size, -ENOTDIR, "%s: the export is not a directory", d->name);
-	r = inode_table_get(fs->inodes, &d->found.export.root, &attr.attr, &fs->root);
+	r = inode_table_get(fs->inodes, &d->found.export.root, &attr.attr, &fs->root); /* the first: FUSE_ROOT_ID */
 	if (r < 0)
 		return r;
 	fs->fsid = attr.attr.fsid;

@@ -82,14 +82,10 @@ struct fs {
 	struct fs_counters counters;
 };
 
+/* The inode of a node id, which the kernel has not forgotten. */
 static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
 {
-	return ino == FUSE_ROOT_ID ? fs->root : (struct inode *)(uintptr_t)ino;
-}
-
-static inline fuse_ino_t fs_ino(const struct fs *fs, const struct inode *i)
-{
-	return i == fs->root ? FUSE_ROOT_ID : (fuse_ino_t)(uintptr_t)i;
+	return inode_table_numbered(fs->inodes, ino);
 }
 
 /*
@@ -98,7 +94,7 @@ static inline fuse_ino_t fs_ino(const struct fs *fs, const struct inode *i)
  */
 static inline int fs_invalidate_attributes(const struct fs *fs, const struct inode *i)
 {
-	return fuse_lowlevel_notify_inval_inode(fs->session, fs_ino(fs, i), -1, 0);
+	return fuse_lowlevel_notify_inval_inode(fs->session, i->number, -1, 0);
 }
 
 /* Whether this mount may have a local path at all. */

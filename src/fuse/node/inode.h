@@ -74,6 +74,7 @@ struct opened {
 struct inode {
 	/* Constant. */
 	struct nfs_fh fh;
+	uint64_t number;     /* the FUSE node id; given to another inode when this inode is freed */
 	uint64_t generation; /* unlike that of any other inode of this mount */
 	uint64_t fileid;
 	uint32_t type; /* S_IFMT bits */

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "table/keyed_hash.h"
+#include "table/slots.h"
 
 #define FIRST_INODES 1024 /* the table has room for these before it grows */
 
@@ -12,6 +13,7 @@ struct inode_table {
 	pthread_mutex_t lock;
 	struct list all;             /* retired ones too */
 	struct hash_table by_handle; /* struct inode.by_handle */
+	struct slots numbers;        /* struct inode.number */
 	atomic_size_t total;
 	uint64_t next_generation;
 	void (*on_free)(void *arg, struct inode *i);
@@ -45,8 +47,13 @@ int inode_table_new(struct inode_table **ret)
 
 	if (!t)
 		return -ENOMEM;
+	if (slots_init(&t->numbers) < 0) {
+		free(t);
+		return -ENOMEM;
+	}
 	hash_table_init(&t->by_handle);
 	if (hash_table_reserve(&t->by_handle, FIRST_INODES) < 0) {
+		slots_done(&t->numbers);
 		free(t);
 		return -ENOMEM;
 	}
@@ -74,6 +81,7 @@ static void free_inode(struct inode_table *t, struct inode *i)
 
 		o->free(o);
 	}
+	slots_remove(&t->numbers, i->number);
 	write_log_done(&i->writes);
 	free(i->silly);
 	(void)pthread_mutex_destroy(&i->lock);
@@ -90,6 +98,7 @@ struct inode_table *inode_table_free(struct inode_table *t)
 	}
 	(void)pthread_mutex_destroy(&t->lock);
 	hash_table_done(&t->by_handle);
+	slots_done(&t->numbers);
 	free(t);
 	return NULL;
 }
@@ -129,6 +138,11 @@ static int get(struct inode_table *t, const struct inode_key *key, const struct 
 	i = calloc(1, sizeof(*i));
 	if (!i)
 		return -ENOMEM;
+	i->number = slots_add(&t->numbers, i);
+	if (i->number == 0) {
+		free(i);
+		return -ENOMEM;
+	}
 	i->fh = *key->fh;
 	i->decoy = key->decoy;
 	i->decoy_uid = key->decoy_uid;
@@ -161,6 +175,11 @@ int inode_table_get_decoy(struct inode_table *t, const struct nfs_fh *fh, const 
 	struct inode **ret)
 {
 	return get(t, &(struct inode_key){.fh = fh, .decoy = true, .decoy_uid = uid}, attr, ret);
+}
+
+struct inode *inode_table_numbered(const struct inode_table *t, uint64_t number)
+{
+	return slots_get(&t->numbers, number);
 }
 
 void inode_table_looked_up(struct inode_table *t, struct inode *i)

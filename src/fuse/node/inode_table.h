@@ -2,18 +2,21 @@
 /*
  * The inode table: every file that the kernel knows of this mount, found by NFS file handle.
  *
- * A FUSE node id is the address of its struct inode; the kernel uses it until it has forgotten as
- * many lookups as it was told. Each inode holds
- *   - a lookup count: how often its entry was given to the kernel and not yet forgotten;
+ * A FUSE node id is the number of an inode, a slot of a table, not an address: a process that takes the mount over can
+ * give its inodes the same numbers. The first inode of a table has number 1, FUSE_ROOT_ID, so the first is the root's.
+ * The kernel uses a number until it has forgotten as many lookups as it was told. Each inode holds
+ *   - a lookup count: how often the inode's entry was given to the kernel and not yet forgotten;
  *   - references of the daemon: requests and open files that outlive a FUSE request.
- * It is freed when both are zero. The table's lock guards the hash and the lookup counts; it is
- * never held while another lock is taken. Each inode's own lock guards its mode and its writes.
+ * The inode is freed when both are zero.
  *
- * A decoy is a special file that one user may not open, in place of the true one (special_file.h). It has the
- * true one's handle and attributes, and is found by handle and user only.
+ * The table's lock guards the hash and the lookup counts. While it is held no other lock is taken but that of the
+ * numbers (table/slots.h). Each inode's own lock guards the inode's mode and writes.
  *
- * A retired inode (see open_mode.h) is out of the hash, so that the next lookup of its handle
- * makes a fresh one, and lives on for the opens it has.
+ * A decoy stands in place of a special file that one user may not open (fuse/request/special_file.h). It has the handle
+ * and attributes of the special file, and is found by handle and user only.
+ *
+ * A retired inode (open_mode.h) is out of the hash: the next lookup of its handle makes a fresh inode. The retired
+ * inode lives on for the files that are open on it.
  */
 #pragma once
 
@@ -38,6 +41,12 @@ int inode_table_get_decoy(struct inode_table *t, const struct nfs_fh *fh, const 
 
 /* The inode of a handle, not a decoy, if the table has it, with a reference; NULL otherwise. */
 struct inode *inode_table_find(struct inode_table *t, const struct nfs_fh *fh);
+
+/*
+ * The inode that has this number, without a reference: for requests of the kernel, which has not forgotten the inode.
+ * Takes no lock.
+ */
+struct inode *inode_table_numbered(const struct inode_table *t, uint64_t number);
 
 /* Counts one lookup: before the entry is given to the kernel. */
 void inode_table_looked_up(struct inode_table *t, struct inode *i);

@@ -210,7 +210,7 @@ static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_par
 
 	if (!is_special_file(i->type))
 		ret->entry_timeout = known_entry_seconds(fs, r->inode2 ? r->inode2 : r->inode, i);
-	ret->ino = fs_ino(fs, i);
+	ret->ino = i->number;
 	ret->generation = i->generation;
 	inode_table_looked_up(fs->inodes, i);
 	walk_ended(r, i);

@@ -46,6 +46,28 @@ static struct inode *get(struct inode_table *t, uint32_t n, uint64_t fileid)
 	return i;
 }
 
+static void inodes_are_found_by_their_numbers(void **state)
+{
+	struct inode_table *t = new_table();
+	struct inode *root = get(t, 1, 11), *i = get(t, 2, 12), *other;
+	uint64_t number = i->number;
+
+	assert_int_equal(root->number, 1); /* FUSE_ROOT_ID */
+	assert_ptr_equal(inode_table_numbered(t, 1), root);
+	assert_ptr_equal(inode_table_numbered(t, number), i);
+	/* A retired inode keeps its number, since the kernel has that of it; the fresh one gets another. */
+	inode_table_retire(t, i);
+	other = get(t, 2, 12);
+	assert_ptr_not_equal(other, i);
+	assert_ptr_equal(inode_table_numbered(t, number), i);
+	assert_int_not_equal(other->number, number);
+	(void)inode_unref(t, i);
+	assert_null(inode_table_numbered(t, number));
+	(void)inode_unref(t, other);
+	(void)inode_unref(t, root);
+	(void)inode_table_free(t);
+}
+
 static void an_inode_lives_until_its_last_lookup_is_forgotten(void **state)
 {
 	struct inode_table *t = new_table();
@@ -230,6 +252,7 @@ static void threads_that_look_up_and_forget_leave_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inodes_are_found_by_their_numbers),
 		cmocka_unit_test(an_inode_lives_until_its_last_lookup_is_forgotten),
 		cmocka_unit_test(a_reference_outlives_the_lookups),
 		cmocka_unit_test(one_handle_is_one_inode),

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Numbers for objects, where an address must not be told: each object has a number until it is taken out, and is found
+ * by that number. Numbers begin with 1 and are small: the numbers of objects that were taken out are given again.
+ *
+ * An array of arrays that never move. A lookup takes no lock: whoever looks has a right to the object, so nobody takes
+ * it out meanwhile. The table's own lock guards additions and removals; no other lock is taken within it.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLOTS_OF_CHUNK 1024U
+#define SLOTS_CHUNKS   65536U
+
+struct slots_chunk {
+	/* The object's address; or of a free number the next free one, shifted left, and 1. */
+	atomic_uintptr_t of[SLOTS_OF_CHUNK];
+};
+
+struct slots {
+	_Atomic(struct slots_chunk *) *chunks;
+	pthread_mutex_t lock;
+	uint32_t used; /* the highest number that was ever given */
+	uint32_t free; /* the first free number up to that; 0: none */
+};
+
+/* -ENOMEM. */
+int slots_init(struct slots *s);
+
+/* Frees the table, not the objects. */
+void slots_done(struct slots *s);
+
+/* Returns the object's number, or 0 when there is no memory or no number. The address is even. */
+uint64_t slots_add(struct slots *s, void *object);
+
+/* The number's object gets no lookups any more. */
+void slots_remove(struct slots *s, uint64_t number);
+
+/* Returns the object of the number, or NULL. Any thread. */
+static inline void *slots_get(const struct slots *s, uint64_t number)
+{
+	struct slots_chunk *chunk;
+	uintptr_t value;
+
+	if (number == 0 || number > (uint64_t)SLOTS_CHUNKS * SLOTS_OF_CHUNK)
+		return NULL;
+	number--;
+	chunk = atomic_load_explicit(&s->chunks[number / SLOTS_OF_CHUNK], memory_order_acquire);
+	if (!chunk)
+		return NULL;
+	value = atomic_load_explicit(&chunk->of[number % SLOTS_OF_CHUNK], memory_order_acquire);
+	return value & 1 ? NULL : (void *)value;
+}
