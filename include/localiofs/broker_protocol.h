@@ -232,7 +232,10 @@ struct broker_amount {
 	uint64_t amount; /* SEEK: the offset; COPY: bytes, which may be fewer than were asked for */
 };
 
-/* No grant made before this message may serve a new open. */
+/*
+ * No grant made before this message may serve a new open. It names no export: the session goes on with a new
+ * generation, and the client asks again for the grants that it may still have.
+ */
 struct broker_revoke {
 	uint32_t reason; /* enum reason */
 	uint32_t pad;

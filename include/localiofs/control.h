@@ -5,6 +5,9 @@
  * is answered without asking the NFS server. Only the user who mounted and root get an answer (EPERM
  * otherwise); where a user's mount is not shared (no allow_other) the kernel refuses everybody else,
  * root among them, with EACCES. A mount that is no localiofs answers ENOTTY.
+ *
+ * The ioctl replaces a socket in a run directory. CONTROL_OPEN_FLAGS has O_SYNC because the daemon answers an open of
+ * the root with O_SYNC without the server.
  */
 #pragma once
 

@@ -7,6 +7,14 @@
  * quarter of that at most.
  *
  * The ring's thread's alone, and so is a file's place in it, until nothing is under way and the file is closed.
+ *
+ * Measured with fio: registration makes no request faster that waits for a disk (4K at depth 8: 67,000 reads per second
+ * without, 66,000 with files and payloads registered), and makes each read of the page cache 0.2 us shorter. So it is
+ * done only where it costs nothing.
+ *
+ * A file without a registration is closed at once, as most are. Of a registered file each ring gives its place back
+ * first, by one more request. Before Linux 6.14 such a request could wait for requests of other files, so no file is
+ * registered there. The daemon has no CAP_IPC_LOCK, which would allow more pinned pages.
  */
 #pragma once
 

@@ -17,6 +17,14 @@
  * A ring's lock guards the list of what is to be submitted. The caller owns a struct uring_io and its
  * buffer until done has run, exactly once: on a ring's thread, or on the caller's before the function
  * returns.
+ *
+ * All rings start at once, on a thread that is no ring's: the callback of one request may ask for the next write, and a
+ * thread that a ring's thread (uid -2) created could not become root. uid -2 and not 65534, because 65534 may have
+ * reserved blocks of its own (resuid=).
+ *
+ * URING_PAUSE exists for write_behind.h. Small writes to a backing file are gathered as writes to the server are: one
+ * by one they cost two switches of threads each, and took ten times as long. The backing file answers before the
+ * program's next write arrives, so the gathering goes on for 300 us after the answer.
  */
 #pragma once
 

@@ -5,6 +5,8 @@
  *
  * The main thread owns signals, the configuration and the broker's list of sessions. The RPC thread
  * (rpc_server), one for host names (name_thread) and one a session (session) do the rest.
+ *
+ * A session has up to four more threads for COMMIT's fsync and the like (file_jobs), made for the first such request.
  */
 #include <poll.h>
 #include <signal.h>

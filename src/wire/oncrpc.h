@@ -5,6 +5,9 @@
  *
  * One record is one fragment: messages this small are never cut in pieces, and who does it anyway
  * is refused. Lengths come from the wire and are checked before use. Any thread.
+ *
+ * libnfs has a server side, but this needs libnfs's event loop and decodes more than the few bytes that a stranger
+ * should be able to send.
  */
 #pragma once
 

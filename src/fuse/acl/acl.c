@@ -6,6 +6,9 @@
  * Without FUSE_POSIX_ACL, which would let the kernel decide by ACLs, it hands these attributes on
  * (fs/fuse/acl.c fuse_no_acl). Its question for security.capability, at each exec and now and then
  * before a write, is answered without the server.
+ *
+ * Where the server has no NFSACL, or keeps no ACLs (NFS-Ganesha answers without entries), the answer is ENOSYS, which
+ * ends the kernel's questions. The kernel hands ACL attributes on only in mounts of the initial user namespace.
  */
 #include "fuse/acl/acl.h"
 #include "fuse/request/request.h"

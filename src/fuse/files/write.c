@@ -3,6 +3,9 @@
  * Data that is written through the daemon, and made stable: WRITE, FLUSH, FSYNC. A file on the passthrough
  * path reaches here only for the latter. Where the sidecar sent a descriptor for that (granted_file.h), data goes to
  * the backing file, and to the server when that fails: it says what is wrong.
+ *
+ * A WRITE to the server ends without its writer when the writer was killed: a server that carried it out late could
+ * overwrite newer data.
  */
 #include "fuse/files/handlers.h"
 #include "fuse/request/request.h"

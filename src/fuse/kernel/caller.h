@@ -6,6 +6,9 @@
  * The kernel waits for a request that the daemon has read until it is answered, SIGKILL or not
  * (fs/fuse/dev.c request_wait_answer); it tells of the first signal by FUSE_INTERRUPT, whatever that
  * signal is, and of no later one. So /proc must be asked, and now and then again. Any thread.
+ *
+ * FUSE_INTERRUPT is a hint to ask /proc, no more. The kernel does not send it for asynchronous reads and writes, nor
+ * for close at exit. So the transport asks for each call that has waited for a second (nfs_call.given_up).
  */
 #pragma once
 

@@ -6,6 +6,27 @@
  * FORGET and FUSE_INTERRUPT, which end waiting, go through /dev/fuse still, and so do our notifications.
  *
  * Found out by the thread that mounts; constant once requests come.
+ *
+ * libfuse has a ring per queue, and only the queue's thread touches the ring. Handlers run on this thread. Their
+ * answers travel with the thread's next io_uring_enter(2). Answers of other threads go to a list; an eventfd which the
+ * ring reads wakes the queue's thread, and this thread sends them. subprojects/packagefiles/fuse-ring.patch adds that
+ * to libfuse and gives the reason of each part: unpatched libfuse lets no other thread answer.
+ *
+ * At the end of a mount no handler runs any more when fuse_session_loop_mt() returns. Waiting requests are still
+ * answered through the rings, and the unmount ends the rings, because a ring holds the device open.
+ *
+ * An entry is the header of a request and wsize bytes (1 MiB) of address space. The kernel touches only the pages that
+ * requests fill, and takes the last used entry first. 127 entries per queue are 127 MiB of addresses per CPU, and about
+ * 100 KiB of memory before the first request. With more than 64 CPUs the depth falls, to 15 at last, because a process
+ * may have a limited number of mappings.
+ *
+ * While the server is away each waiting request holds its entry. When the entries are used up the kernel holds further
+ * requests back, and a fatal signal takes these back. No request waits for a request behind it, except for locks
+ * (kernel_ring_take_place()): the daemon needs no request to end another one, and FORGET and FUSE_INTERRUPT do not use
+ * the rings. localioctl(8) does use them and may wait with the others.
+ *
+ * The kernel sends no FUSE_INTERRUPT for a signal that came before the daemon had the request. So over io_uring
+ * request_given_up() and waiting locks (lock_wait.given_up) ask /proc without an interrupt.
  */
 #pragma once
 

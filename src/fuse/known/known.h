@@ -24,6 +24,20 @@
  * until this mount changes its mode, owner or ACL, or hears that somebody did.
  *
  * struct known (fuse/node/inode.h) is under the inode's lock, which the functions take.
+ *
+ * A hot open is an open that needs no question about permission: the inode has a backing id or a descriptor, and the
+ * sidecar's answer to an earlier open of the same credential still holds (struct opener). The open asks only for the
+ * file's present attributes (BROKER_OPEN_ATTR; nothing with a descriptor or with nocto), because close-to-open is a
+ * promise about names, too. With nocto the attributes are told and not believed: the next GETATTR asks the sidecar, for
+ * as long as the file has an id. Nor does a hot open for reading ask /proc for the caller's groups, a quarter of its
+ * cost, when the sidecar said that groups do not matter (opener.any_groups). If a READ of such an open goes to the
+ * server after all, the daemon looks up the groups of the reading process.
+ *
+ * The kernel must forget all names because it cannot forget some of them in time: it holds the lock of a directory
+ * whose mode is being changed, or into which a file is being moved, until the daemon has answered.
+ *
+ * ESTALE puts all knowledge in doubt at once, because the kernel walks again only once, does not tell FUSE that it
+ * does, and each step of the path may lead elsewhere.
  */
 #pragma once
 

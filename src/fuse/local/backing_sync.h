@@ -9,6 +9,9 @@
  * more, and its error goes to the write log, which tells it to every open file.
  *
  * The inode's lock guards its lists; done() is called without it, on any thread.
+ *
+ * The daemon's own descriptor comes before COMMIT: the server may refuse COMMIT because the file's mode has changed
+ * since the open.
  */
 #pragma once
 

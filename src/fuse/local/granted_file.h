@@ -7,6 +7,19 @@
  * granted_file of its own, without a number, which that for reading has.
  *
  * Constant, but for what is atomic, the rings' part of file, and writer: the inode's lock.
+ *
+ * A descriptor for writing lives only while the file is open for writing, so the daemon opens the file once more for
+ * reading. Data that was written through it is made stable by fsync of it, or by COMMIT when the session is gone.
+ *
+ * An open belongs to the session that granted it. After a REVOKE its writes go to the server, FILE_SYNC while another
+ * open file still writes locally. When a file gets set-id bits while it is open, its writes go to the server from then
+ * on.
+ *
+ * odirect=any and odirect=buffered make an open take this path as if the kernel had refused passthrough; beside
+ * passthrough opens of the same file such an open is passthrough with direct_io. With odirect=any the descriptor gets
+ * O_DIRECT while the file is not open otherwise, and each read takes whole blocks: the blocks at both ends are read
+ * whole and cut. LOCALIO reads both ends through the page cache, since its pages are the program's; here the data is
+ * copied in any case. Writes go through the page cache.
  */
 #pragma once
 

@@ -13,6 +13,16 @@
  * who does not want to wait does, for LOCK_GRACE_MS.
  *
  * One mutex guards the table; callbacks run without it, on the thread whose call let them go on.
+ *
+ * The kernel could keep local locks by itself, but it would keep them per inode, of which a file may have several, and
+ * nobody would learn of the first lock. With nolock or local_lock the kernel keeps them, since the user knows that they
+ * are local.
+ *
+ * Closing any descriptor of a file ends the process's fcntl locks on the file, and FLUSH tells of the close. Most
+ * mounts never see a lock, so opens for reading cause a FLUSH only after the mount's first lock (FOPEN_NOFLUSH until
+ * then: open and close of a hot file are one request instead of two). An open file from before the first lock lets its
+ * locks go with RELEASE. That is too late only where a process inherited the descriptor, or where the lock was taken
+ * through another descriptor.
  */
 #pragma once
 

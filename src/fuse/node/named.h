@@ -21,6 +21,11 @@
  * keyed because server and other clients choose handles and names, and could otherwise choose names that share a bit.
  *
  * A value; the inode's lock guards it.
+ *
+ * With a verdict of NAMED_LOST the open fails with ESTALE, once: the kernel walks again, and only the last step asks
+ * the server. Before that, COMMIT of the directory makes NFS-Ganesha look again, because it remembers names. While the
+ * mount is remote an open asks for the attributes of the file alone, as the kernel's client does: a name of a file with
+ * several links may be believed for as long as the directory's attributes.
  */
 #pragma once
 

@@ -21,6 +21,10 @@
  * struct open_mode counts what was answered and owns the inode's backing id. It is a plain value:
  * the inode's lock guards it, and covers choosing, counting and replying as one step, so that the
  * opens the kernel knows are always a subset of the ones counted here.
+ *
+ * So for the rest of an inode's life after such a mapping is possible: no cached opens (they would show old pages for
+ * ever), no gathered writes, and no unstable data that is sent again later. backing_sync.h makes the mapping's data
+ * stable at fsync.
  */
 #pragma once
 

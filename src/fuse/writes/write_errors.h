@@ -8,6 +8,11 @@
  * have looked at its answer, as when a child exits that had inherited the descriptor.
  *
  * A value; the lock of the write log that has it guards it, and struct errors_heard.
+ *
+ * The kernel has this state per open file, with one descriptor each. Here many open files share one descriptor: the
+ * sidecar's, the daemon's or the server's, and this descriptor reports a loss once. So each error is kept per inode and
+ * counted per open file. Nobody asks a backing id for errors when the id is given back: the kernel tells an error that
+ * nobody has seen to the next opener of the file.
  */
 #pragma once
 

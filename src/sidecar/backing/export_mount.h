@@ -7,6 +7,9 @@
  * Belongs to one session and its thread, whose descriptor table the descriptors are in. Counted: the
  * session holds a reference while it opens files by it, and each backing id does, so that umount is
  * told EBUSY until the last id is released, a withdrawn export's too.
+ *
+ * A handle must be exactly the handle that the filesystem gives the file: name_to_handle_at(2) is asked in return. This
+ * needs no table of handle lengths, and holds for filesystems that this project does not know.
  */
 #pragma once
 

@@ -2,6 +2,9 @@
 /*
  * What tells an export's directory and its filesystem from all others: the facts that NFS servers
  * make the filesystem part of their handles of. A value.
+ *
+ * The UUID comes from FS_IOC_GETFSUUID (Linux 6.9, as passthrough) and not from blkid: it is the UUID of the mounted
+ * filesystem, needs no device, and cannot be the UUID of another filesystem.
  */
 #pragma once
 

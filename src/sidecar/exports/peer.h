@@ -6,6 +6,9 @@
  * Belongs to one session and its thread. Names are looked up on the name thread, which this one waits
  * for: at the match, before the session holds the client's /dev/fuse descriptor, whose release must
  * wait for nobody's DNS; later only when the exports changed, or after PEER_NAMES_FOR_MS.
+ *
+ * A peer needs a client entry for NFSv3, TCP and sec=sys. Exports with Manage_Gids get no grants, nor do exports with
+ * options that the sidecar does not know: a refusal rather than a guess.
  */
 #pragma once
 

@@ -4,6 +4,12 @@
  *
  * Belongs to one session and its thread. Remembers which exports the session uses: their mounts stay
  * open between requests, and a change of the export table that concerns none of them goes unnoticed.
+ *
+ * With crossmnt the filesystems that are mounted below an export belong to the export, unless a deeper export that this
+ * peer may use has them. The locator chooses as mountd does, and refuses where the choice depends on mountd's past. It
+ * does not look into mounts of other hosts' files or into automount points, because that could wait for ever.
+ *
+ * The NFS server's connection from the peer is asked for again during the session, at most once per second.
  */
 #pragma once
 

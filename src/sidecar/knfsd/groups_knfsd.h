@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The groups that the kernel's NFS server takes instead of a caller's own (mountd --manage-gids). */
+/*
+ * The groups that the kernel's NFS server takes instead of a caller's own (mountd --manage-gids).
+ *
+ * As soon as the cache holds an answer for any uid, mountd runs with --manage-gids and the server believes no caller's
+ * own groups. A caller without an answer in the cache is left to the server, which asks mountd.
+ */
 #pragma once
 
 #include <stdio.h>

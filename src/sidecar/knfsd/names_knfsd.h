@@ -2,6 +2,9 @@
 /*
  * Whom client entries mean that go by name, as mountd of nfs-utils decides it
  * (support/export/client.c), and what it told the kernel.
+ *
+ * The kernel's auth.unix.ip cache comes first: it holds the answer that the server itself uses. Otherwise the name
+ * services are asked as mountd asks them.
  */
 #pragma once
 

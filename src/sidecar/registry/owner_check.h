@@ -6,6 +6,9 @@
  * The descriptor that comes is hostile. Its device number says whether it lies on the kernel's own tmpfs, where
  * nobody but the initial user namespace's root sets such attributes, and where no call waits; nothing else is called on
  * it before. The session's own thread does this.
+ *
+ * Neither a pid nor a uid would prove as much: pids are used again, and a container's root has uid 0, too. The client
+ * must know the proof's value, which nobody else can read, so no peer can borrow another peer's proof.
  */
 #pragma once
 

@@ -9,6 +9,16 @@
  * are: set-id bits are cleared, reserved blocks and quotas are that user's. A truncation is its caller's own.
  *
  * Guarded by its own mutex, never held across a system call on a file.
+ *
+ * Answers of a session leave in the order of its requests, except answers of file_jobs. A descriptor's number serves in
+ * these requests as an id does. A change of a file is refused after a REVOKE, although the kernel's own writes go on.
+ * When rights are taken away, waiting jobs are refused. When the sidecar stops, its clients hear of that after the jobs
+ * that are under way.
+ *
+ * TRUNCATE carries a handle and a credential instead of an id: the caller's right to write counts, not an id's. It does
+ * the work of ACCESS and SETATTR for a caller who may write; the server decides for an owner without that right and for
+ * files with set-id bits. The daemon sends TRUNCATE only while the file is open locally for writing, and not with the
+ * mount option sync: the writer's close makes the new size stable, while SETATTR is stable when it is answered.
  */
 #pragma once
 
