@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# What tools/deps and tools/guest-kernel have in common: packages that are missing are installed, and apt is asked for
-# what the machine's own suites do not have. The script that reads this has a name (tool), an array of packages that it
-# needs, and has made the directory cache.
+# For tools/deps, tools/guest-kernel and tools/roots: installs missing packages, and asks apt for packages that the
+# machine's own suites do not have. The script that sources this file sets its name (tool) and an array of packages, and
+# has made the directory cache.
 
 die() { echo "$tool: $*" >&2; exit 1; }
 say() { echo "$tool: $*" >&2; }
 
-# again COMMAND...: a mirror that fails for a moment gets three tries.
+# again COMMAND...: three tries, for a mirror that fails for a moment.
 again() {
   local try
   for try in 1 2 3; do
@@ -16,7 +16,7 @@ again() {
   return 1
 }
 
-# Installed packages and indexes are the machine's: change them only where something is missing.
+# Installed packages and indexes belong to the machine: they change only when a package is missing.
 missing_packages() {
   local installed name
   installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' 2>/dev/null | sed -n 's/^installed //p')
@@ -43,7 +43,7 @@ install_packages() {
     die "apt-get could not install: $missing"
 }
 
-# A private apt state that knows packages (deb) or their sources (deb-src) of the suites to come, at the machine's own
+# A private apt state with the packages (deb) or sources (deb-src) of stable and later suites, at the machine's own
 # Debian mirror.
 make_private_apt() { # DIRECTORY TYPE
   local dir=$1 type=$2 keyring=/usr/share/keyrings/debian-archive-keyring.gpg mirror suite

@@ -1,1 +1,1 @@
-"""What tools/testenv, tools/testctl and tools/test share. Python's standard library only."""
+"""Shared parts of tools/testenv, tools/testctl, tools/test and others. They use Python's standard library only."""

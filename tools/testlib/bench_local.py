@@ -1,4 +1,4 @@
-"""tools/bench local: the data paths of one export side by side, beside its own filesystem and the least FUSE costs."""
+"""tools/bench local: the data paths of one export, beside its own filesystem and the least cost of FUSE."""
 import json
 import os
 import platform
@@ -43,15 +43,15 @@ def number(value):
 
 class Cell:
     """
-    One line of the table: how it is measured at a directory, and on which paths. Each measurement begins in the same
-    state on each path, which the name says: cold, all of the kernel's caches were dropped, or hot, the same was done
-    at that directory right before.
+    One line of the table: its measurement in a directory, and its paths. Each measurement begins in the same state on
+    each path, and the name says which: cold after all of the kernel's caches were dropped, or hot after the same
+    measurement in the same directory.
     """
 
     def __init__(self, group, name, unit, measure, paths=None, opens=True, hot=False):
         self.group, self.unit, self.measure, self.paths = group, unit, measure, paths
         self.name = f"{name}, {'hot' if hot else 'cold'}"
-        self.opens = opens  # files, which shows the path
+        self.opens = opens  # True if the measurement opens files, so that counters show the path
         self.hot = hot
 
     def ratio(self, ours, other):
@@ -85,7 +85,7 @@ class Local:
         if self.options.server == "knfsd" and LOCALIO.exists():
             where = self.top / "nfs"
             where.mkdir()
-            # Without mount.nfs(8), which need not be here: the kernel is told the address.
+            # Without mount.nfs(8), which may be missing: the kernel gets the address.
             run("mount", "-i", "-t", "nfs", "-o", "vers=3,nolock,proto=tcp,mountproto=tcp,addr=127.0.0.1",
                 f"127.0.0.1:{self.backing}", where)
             self.paths["nfs+localio"] = self.paths["nfs"] = where
@@ -99,7 +99,7 @@ class Local:
         self.paths["floor"] = where
 
     def proof(self, path, cell, before):
-        """Why what was measured is not that path; None when it is."""
+        """A sentence if the counters show another path than the measured one; else None."""
         after = self.lib.status(self.paths[path])
         grew = {key: after.get(key, 0) - before.get(key, 0) for key in (
             "requests.read", "requests.write", "opens.passthrough", "opens.uring", "opens.remote", "server.calls.READ",
@@ -132,8 +132,8 @@ class Local:
 
     def fio(self, directory, rw, block, depth, jobs, *more, engine="libaio", direct=1, key="iops", one_file=False):
         name = ["--filename=data.0"] if one_file else ["--filename_format=data.$jobnum"]
-        # fio's own invalidation reaches the native side's pages alone. With close NFS's promise is kept, and the others
-        # are to do as much in the time.
+        # fio itself can invalidate only the pages of the native side. close() keeps NFS's promise, and the others must do
+        # as much in the time.
         more = ["--invalidate=0", *more, *(["--end_fsync=1"] if rw in ("write", "randwrite", "randrw") else [])]
         said = json.loads(run("fio", "--name=bench", f"--directory={directory}", *name, f"--rw={rw}", f"--bs={block}",
                               f"--iodepth={depth}", f"--numjobs={jobs}", f"--size={self.options.mib}m", "--overwrite=1",
@@ -142,14 +142,14 @@ class Local:
         return sum(said["jobs"][0][side][key] for side in ("read", "write"))
 
     def cached_reads(self, directory, jobs):
-        """What the server has in memory, which the direct cells of the other paths have dropped from there."""
+        """Reads from the server's memory, which the direct cells of the other paths have emptied."""
         for n in range(jobs):
             (self.backing / f"data.{n}").read_bytes()
         return self.fio(directory, "randread", 4096, 8, jobs, direct=int(directory != self.backing))
 
     @staticmethod
     def read_once(directory):
-        """All of a file, from its beginning to its end."""
+        """Reads a whole file, from its beginning to its end."""
         def read():
             with open(directory / "data.0", "rb", buffering=0) as f:
                 while f.read(MIB):
@@ -212,7 +212,7 @@ class Local:
 
     def cells(self):
         creating = [path for path in self.paths if path != "floor"]
-        data = [path for path in creating if path != "commit=fsync"]  # which differs where much is closed
+        data = [path for path in creating if path != "commit=fsync"]  # which differs only where many files are closed
         reading = [*data, "floor"]
         for jobs in (1, JOBS):
             word = f"{jobs} job{'s' * (jobs > 1)}"

@@ -1,12 +1,12 @@
-"""The table of tools/bench local as an SVG picture: for each cell a bar a path, as long as its ratio to native."""
+"""The table of tools/bench local as an SVG picture: per cell and path a bar, as long as the ratio to native."""
 from xml.sax.saxutils import escape
 
 COLOURS = {"passthrough": "#1b7837", "uring": "#5aae61", "remote": "#9970ab", "nfs+localio": "#2166ac", "nfs": "#92c5de"}
-COLUMNS = [["data"], ["opens", "names"]]  # so that it fits a screen
+COLUMNS = [["data"], ["opens", "names"]]  # two columns fit a screen
 LEFT, WIDTH, BAR, GAP = 232, 250, 7, 6
 COLUMN = LEFT + WIDTH + 48
 TOP = 62
-MOST = 1.2  # longer bars end here, and their number says how long they would be
+MOST = 1.2  # longer bars end at this ratio; their number says the true ratio
 
 
 def text(x, y, words, more=""):
@@ -14,7 +14,7 @@ def text(x, y, words, more=""):
 
 
 def draw_cell(cell, shown, left, y):
-    """The lines of a cell, and where the next one begins."""
+    """The lines of a cell, and the y of the next cell."""
     bars = [path for path in shown if path in cell["ratio"]]
     lines = [text(left - 8, y + BAR * len(bars) / 2 + 4, cell["name"], 'text-anchor="end"')]
     for path in bars:

@@ -1,4 +1,4 @@
-"""The builds that tools/test makes, each when a test needs it."""
+"""The builds of tools/test, each made when a test needs it."""
 import os
 import subprocess
 import sys
@@ -24,7 +24,7 @@ class Build:
         self.done = False
 
     def make(self):
-        """Bring it up to date, once a run. BuildError with what the build said."""
+        """Bring the build up to date, once per run. BuildError has the output of a failed build."""
         with self.one_at_a_time:
             if not self.done:
                 print(f"building {self.directory.name}", file=sys.stderr, flush=True)
@@ -43,9 +43,9 @@ class Build:
 
 
 def builds(werror=True):
-    """Warnings are errors in plain and clang; sanitizers make gcc warn of what is not there.
+    """Warnings are errors in plain and clang; with sanitizers gcc warns without a reason.
 
-    asan is clang's: gcc's UBSan writes to stderr only, which a daemon has not, and its findings would be lost.
+    clang makes asan: gcc's UBSan writes only to stderr, which a daemon does not have, so its findings would be lost.
     """
     strict = f"-Dwerror={'true' if werror else 'false'}"
     return {

@@ -1,6 +1,6 @@
-"""Where the definitions of a source file are: functions, tables, types and macros, by name.
+"""Finds the definitions of a source file by name: functions, tables, types and macros.
 
-C as the sources are laid out: a definition begins in the first column and ends with a brace there. Python: by indentation.
+A definition in C begins in the first column and ends with a brace in the first column. Python: by indentation.
 """
 import re
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 @dataclass
 class Definition:
     name: str
-    begin: int  # numbers of its first line and of the line behind it, from 0
+    begin: int  # numbers of its first line and of the line after its last, from 0
     end: int
 
 
 def c_name(head):
-    """The name that a definition's first lines, joined, define; None when they define none."""
+    """The name that the joined first lines of a definition define, or None."""
     if head.startswith("#define"):
         match = re.match(r"#define\s+(\w+)", head)
     elif match := re.match(r"(?:typedef )?(?:struct|enum|union) (\w+) \{", head):
@@ -27,7 +27,7 @@ def c_name(head):
 
 
 def of_c(lines):
-    head = None  # the number of the line in which what comes next begins
+    head = None  # the number of the first line of the next definition
     number = 0
     while number < len(lines):
         line = lines[number]
@@ -70,7 +70,7 @@ def of_python(lines):
 
 
 def find(path, text):
-    """All definitions of the file, in their order; those within others come behind them."""
+    """All definitions of the file, in order; a definition inside another follows the other."""
     lines = text.split("\n")
     if path.suffix in (".c", ".h"):
         return list(of_c(lines))

@@ -20,8 +20,8 @@ from .places import PartError, make_etc, private_tmpfs, run
 MNT = DIR / "mnt"
 SANITIZER = DIR / "sanitizer"
 PROGRAMS = ("localiofs", "localiofs-sidecar", "localioctl")
-# A process in the guest is one here, and each of its pages that has no neighbour a mapping: with vm.max_map_count of
-# them, 65530, its page faults never end. ASan's usual 256 MB of freed memory are too many.
+# A process in the guest is a process of the machine, and each of its pages without a neighbour is a mapping. With
+# vm.max_map_count mappings, 65530, its page faults never end. ASan's usual 256 MB of freed memory are too many.
 GUEST_ASAN = ":quarantine_size_mb=8"
 FAILED = 125  # exit status when the environment, not COMMAND, failed
 
@@ -54,7 +54,7 @@ class Environment:
         SANITIZER.chmod(0o1777)
         (DIR / "packages").symlink_to(self.packages)
         (DIR / "path/testctl").symlink_to(Path(__file__).resolve().parent.parent / "testctl")
-        os.chdir(here)  # the same directory, where a bind mount took its place
+        os.chdir(here)  # the same directory again, after a bind mount on it
 
         device = DIR / "fuse"
         os.mknod(device, stat.S_IFCHR, os.stat("/dev/fuse").st_rdev)
@@ -69,7 +69,7 @@ class Environment:
         filesystems.make(self.options, self.export, self.in_guest)
 
     def install_programs(self):
-        """The build may lie where only root can go: bind mounts of the programs do not mind."""
+        """Bind mounts of the programs: the build's own directory may be closed to all but root."""
         for name in PROGRAMS:
             found = [p for p in self.build.glob(f"**/{name}")
                      if p.is_file() and os.access(p, os.X_OK) and "subprojects" not in p.parts]
@@ -107,7 +107,7 @@ class Environment:
     def make(self):
         os.umask(0o022)
         steps = [(self.make_places, "private /run, /dev/shm, /dev/fuse, network")]
-        if not self.in_guest:  # which has them from testlib.guest
+        if not self.in_guest:  # the guest has them from testlib.guest
             steps.append((self.make_etc, "private /etc and /sbin"))
         steps += [(self.make_filesystem, f"filesystem: {self.options.fs}, {self.options.size} MB"),
                   (self.install_programs, f"programs of {self.build}"),
@@ -137,7 +137,7 @@ class Environment:
         os.environ.pop("LOCALIOFS_MNT", None)
         if self.options.mount:
             os.environ["LOCALIOFS_MNT"] = str(MNT)
-        # What a sanitizer finds in a daemon goes to a file, and is looked for at the end.
+        # A sanitizer's findings in a daemon go to a file, which is read at the end.
         for name, extra in (("ASAN", GUEST_ASAN if self.in_guest else ""), ("UBSAN", ":print_stacktrace=1:halt_on_error=1"), ("TSAN", "")):
             own = f"log_path={SANITIZER}/{name.lower()}{extra}"
             os.environ[f"{name}_OPTIONS"] = ":".join(filter(None, [os.environ.get(f"{name}_OPTIONS"), own]))
@@ -152,7 +152,7 @@ class Environment:
             print(f"testenv: {self.options.command[0]}: {error.strerror}", file=sys.stderr)
             return 127 if isinstance(error, FileNotFoundError) else 126
         try:
-            while True:  # as pid 1, for all children that nobody else waits for
+            while True:  # pid 1 waits for all children without a parent
                 pid, status = os.wait()
                 if pid == command.pid:
                     code = os.waitstatus_to_exitcode(status)
@@ -167,7 +167,7 @@ class Environment:
     # ---- ending it ----
 
     def take_down(self):
-        """Unmount, ask everything to end, so that sanitizers report; what stays is killed with pid 1."""
+        """Unmount and ask all processes to end, so that sanitizers report; the rest is killed with pid 1."""
         for line in reversed(Path("/proc/self/mounts").read_text().splitlines()):
             _, where, kind, *_ = line.split()
             if kind.startswith("fuse.localiofs"):
@@ -175,7 +175,7 @@ class Environment:
         try:
             self.server.kill()
         except PartError:
-            pass  # it runs no more, or has not yet
+            pass  # it has ended, or never started
         try:
             os.kill(-1, signal.SIGTERM)
         except ProcessLookupError:
@@ -229,7 +229,7 @@ class Environment:
             self.take_down()
             report = self.sanitizer_reports()
             if report:
-                print(f"testenv: a sanitizer found something in a program of ours:\n{report}", file=sys.stderr)
+                print(f"testenv: a sanitizer found a fault in a program of localiofs:\n{report}", file=sys.stderr)
                 status = status or FAILED
         except Terminated:
             pass

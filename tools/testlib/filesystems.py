@@ -1,4 +1,4 @@
-"""The filesystems that tools/testenv --fs can export, each empty and gone with the namespaces."""
+"""The filesystems of tools/testenv --fs, each empty at first, and gone with the namespaces."""
 import ctypes
 import os
 import shutil
@@ -15,16 +15,16 @@ MKFS = {
     "xfs": ["mkfs.xfs", "-q", "-K"],
     "btrfs": ["mkfs.btrfs", "-q", "-K"],
 }
-# For --thin: a write that begins in a page that is there counts as done, whatever becomes of its end.
+# For --thin, blocks of a page: a write that begins in an existing page succeeds, even if its end fails.
 PAGES = {"ext4": ["-b", "4096"], "xfs": ["-b", "size=4096"], "btrfs": []}
 LEAST_MB = {"ext4": 8, "xfs": 300, "btrfs": 128, "overlay": 16, "tmpfs": 1}
-RAMDISK = "/dev/ram0"  # of the knfsd guest, whose kernel is told its size; faster than a disk there
+RAMDISK = "/dev/ram0"  # in the knfsd guest, whose kernel gets its size; faster than a disk in the guest
 RAMDISK_MB = 1536
 THIN = DIR / "thin"  # --thin: a tmpfs that the disk's image can fill
 
 
 def make_image(size, thin):
-    """The file below the loop device."""
+    """The descriptor of the file below the loop device."""
     if not thin:
         return loopdev.unnamed_file(size << 20)
     THIN.mkdir()
@@ -45,12 +45,12 @@ def make_disk(kind, size, where, ramdisk, thin=False):
         os.close(backing)
         run([*MKFS[kind], *(PAGES[kind] if thin else []), path])
         run(["mount", "-t", kind, path, where])
-        os.close(device)  # the mount holds it now
+        os.close(device)  # the mount holds the loop device now
     shutil.rmtree(where / "lost+found", ignore_errors=True)
 
 
 def make_directory(machine, where):
-    """A directory of the machine's root filesystem (or where TMPDIR is), reached over a mount that all may cross."""
+    """A directory of the filesystem of TMPDIR or /var/tmp, below a mount that all users may cross."""
     (machine / "export").mkdir()
     where.parent.mkdir()
     run(["mount", "--bind", machine, where.parent])
@@ -58,17 +58,17 @@ def make_directory(machine, where):
 
 
 def demand_handles(where):
-    """What has no file handles no server can export."""
+    """PartError if the filesystem has no file handles: no server could export it."""
     handle = ctypes.create_string_buffer(struct.pack("II", 128, 0), 136)
     mount_id = ctypes.c_int()
     if libc.name_to_handle_at(AT_FDCWD, bytes(where), handle, ctypes.byref(mount_id), 0) < 0:
         kind = run(["stat", "--file-system", "--format=%T", where]).strip()
         raise PartError(f"--fs=dir: {kind} has no file handles here ({os.strerror(ctypes.get_errno())}): "
-                        "set TMPDIR to a directory of a filesystem that has")
+                        "set TMPDIR to a directory of a filesystem with file handles")
 
 
 def make(options, where, ramdisk):
-    """An empty filesystem as options say, with its root at where."""
+    """An empty filesystem by the options, with its root at where."""
     kind, size = options.fs, options.size
     if kind == "dir":
         make_directory(options.directory, where)
@@ -82,7 +82,7 @@ def make(options, where, ramdisk):
         make_disk("ext4", size, layers, ramdisk)
         for name in ("lower", "upper", "work"):
             (layers / name).mkdir()
-        # What it takes to have file handles that stay valid: the server can export nothing without them.
+        # These options make file handles that stay valid, without which the server can export nothing.
         run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
              f"workdir={layers}/work,index=on,nfs_export=on,redirect_dir=on", "testenv", where])
     elif kind in MKFS:

@@ -1,27 +1,27 @@
-"""What tools/testenv and the guest say to each other over one serial line: kind, length, that many bytes."""
+"""Frames between tools/testenv and the guest on a serial line: kind, length, and as many bytes."""
 import os
 import struct
 
 # to the guest
-STDIN = b"i"    # for COMMAND's standard input; of length 0: its end. One at a time, READY asks for the next
-SIGNAL = b"s"   # its number in one byte
-CLOSED = b"c"   # nobody reads OUT (b"o") or ERR (b"e") any more
+STDIN = b"i"    # for COMMAND's standard input; length 0 is its end. READY asks for the next frame, one at a time
+SIGNAL = b"s"   # the signal's number in one byte
+CLOSED = b"c"   # nobody reads OUT (data b"o") or ERR (data b"e") any more
 SIZE = b"w"     # of the terminal: rows, columns, two bytes each
 # from the guest
 READY = b"r"
-OUT = b"o"      # what COMMAND wrote
+OUT = b"o"      # COMMAND's standard output; ERR is its standard error
 ERR = b"e"
 STATUS = b"x"   # the exit status in one byte; nothing follows
 
-OUT_CHUNK = 32768   # bytes in a frame at most
-# A serial line of UML that was throttled, with some 4000 bytes unread, never gets anything again. One STDIN frame at
-# a time and what else may come must stay below that.
+OUT_CHUNK = 32768   # the most bytes of a frame
+# A serial line of UML with some 4000 unread bytes is throttled, and never gets a byte again. One STDIN frame and all
+# other frames that may come at the same time must stay below this.
 STDIN_CHUNK = 2048
 HEAD = struct.Struct(">cI")
 
 
 def send(fd, kind, data=b""):
-    """The caller sees to it that frames do not mix."""
+    """The caller prevents that two frames mix."""
     rest = memoryview(HEAD.pack(kind, len(data)) + data)
     while rest:
         rest = rest[os.write(fd, rest):]

@@ -1,6 +1,6 @@
-"""The fuse module's parameter enable_uring, which mounts over io_uring need: the one thing of the machine's that tests
-change. Whoever wants Y shares it, whoever wants N has it alone, and the last one restores what was there: a process of
-its own does, so also for one that is killed. It counts when the kernel makes a mount, and stays with that.
+"""The fuse module's parameter enable_uring, which mounts over io_uring need: the only setting of the machine that tests
+change. Users of Y share it, a user of N has it alone, and the last user restores the old value. A separate process does
+this, so that it happens even if the user is killed. The kernel reads the parameter when it makes a mount.
 """
 import fcntl
 import os
@@ -10,16 +10,16 @@ from pathlib import Path
 from .namespaces import SIGNALS
 
 PARAMETER = Path("/sys/module/fuse/parameters/enable_uring")
-FOLDER = Path("/run/localiofs-enable-uring")  # users: locked by each; change: locked for a moment; before: its value
+FOLDER = Path("/run/localiofs-enable-uring")  # users: each user locks it; change: locked for a moment; before: the old value
 
 
 def offered():
-    """Whether this kernel has it at all."""
+    """True if this kernel has the parameter."""
     return PARAMETER.exists()
 
 
 class Setting:
-    """Set to Y or N while anybody has the other end of a pipe: this process and its forks do."""
+    """Sets the parameter to Y or N while a process has the other end of a pipe: this process and its forks."""
 
     def __init__(self, value, alone=False):
         FOLDER.mkdir(mode=0o700, exist_ok=True)
@@ -49,7 +49,7 @@ class Setting:
             os.chdir("/")
             before = FOLDER / "before"
             with self.changing():
-                if not before.exists():  # it does after a keeper that was killed, too
+                if not before.exists():  # a killed keeper leaves it, too
                     before.with_suffix(".new").write_text(PARAMETER.read_text())
                     before.with_suffix(".new").rename(before)
                 PARAMETER.write_text(value)
@@ -62,7 +62,7 @@ class Setting:
                     PARAMETER.write_text(before.read_text())
                     before.unlink()
                 except BlockingIOError:
-                    pass  # others have it still; it is theirs to restore
+                    pass  # other users remain, and the last of them restores it
             status = 0
         finally:
             os._exit(status)

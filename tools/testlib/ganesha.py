@@ -18,7 +18,7 @@ NFSv4 {{
   Minor_Versions = 0, 1, 2; Only_Numeric_Owners = true; UseGetpwnam = true; DomainName = "localdomain";
 }}
 NFS_KRB5 {{ Active_krb5 = false; }}
-# What is not said here is as in a fresh installation: so it remembers attributes and names for a minute.
+# All else is as in a fresh installation: so Ganesha remembers attributes and names for a minute.
 EXPORT_DEFAULTS {{ SecType = sys; Transports = TCP; Protocols = 3, 4; }}
 EXPORT {{
   Export_Id = 78; Path = {path}; Pseudo = /export;
@@ -28,7 +28,7 @@ EXPORT {{
 }}
 """
 
-# Word: what it sets. Words that Ganesha always fulfils set nothing.
+# Per word its settings. Words that Ganesha always fulfils set nothing.
 WORDS = {
     "rw": {"access": "RW"},
     "ro": {"access": "RO"},
@@ -45,7 +45,7 @@ WORDS = {
 
 
 def parse_export(words, _filesystem):
-    """The settings that a comma list of exports(5) words makes, on top of DEFAULT_EXPORT."""
+    """The settings of a comma list of exports(5) words, on top of DEFAULT_EXPORT."""
     settings = {"anonuid": 65534, "anongid": 65534}
     for word in f"{DEFAULT_EXPORT},{words}".split(","):
         name, _, value = word.partition("=")
@@ -60,7 +60,7 @@ def parse_export(words, _filesystem):
 
 
 def io_flusher(packages):
-    """What a Ganesha newer than 4.3 wants to be told where it has no CAP_SYS_RESOURCE; an older one does not know it."""
+    """The setting that a Ganesha newer than 4.3 needs without CAP_SYS_RESOURCE; an older one does not know it."""
     word = "Allow_Set_Io_Flusher_Fail"
     libraries = packages.glob("usr/lib/**/libganesha_nfsd.so*")
     knows = any(word.lower().encode() in library.read_bytes().lower() for library in libraries)
@@ -82,7 +82,7 @@ class Ganesha(Unpacked):
         CONFIG.write_text(configuration(settings, path, self.packages, state))
 
     def export(self, blocks):
-        """Makes these EXPORT blocks all that is exported. It reads them at its start."""
+        """Makes these EXPORT blocks the only exports. Ganesha reads them at its start."""
         CONFIG.write_text(CONFIG.read_text().split("\nEXPORT {")[0] + "\n" + "".join(blocks))
         self.kill()
         self.start()
@@ -97,5 +97,5 @@ class Ganesha(Unpacked):
         return tcp_answers(NFS_PORT) and tcp_answers(MOUNT_PORT)
 
     def stop(self):
-        # Ganesha takes many seconds to come to an end, and its clients see no difference.
+        # Ganesha takes many seconds to end by itself, and its clients see no difference.
         self.kill()

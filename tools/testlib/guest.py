@@ -1,9 +1,9 @@
 """The machine's side of the knfsd guest: User Mode Linux, a kernel that is a process, with the real NFS server.
 
-Its root directory is this machine's own, as the namespaces show it that it runs in. So COMMAND finds there what it
-would find here; what must differ for the servers (/etc, /sbin, /var/lib/nfs) differs here already, because the
-guest's kernel has no overlayfs. /sys is the place for what the guest needs, for it mounts a sysfs of its own there.
-The inner side is guest_init.py, and frames.py is between them.
+The guest's root directory is the machine's, as the namespaces around the guest show it. So COMMAND finds the same files
+as on the machine. Directories that must differ for the servers (/etc, /sbin, /var/lib/nfs) differ already in the
+namespaces, because the guest's kernel has no overlayfs. Files for the guest lie in /sys, where the guest mounts a sysfs
+of its own. guest_init.py is the inner side, and frames.py is the language between them.
 """
 import fcntl
 import json
@@ -26,8 +26,8 @@ from .places import PartError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PLACE = Path("/sys")
-MEMORY_MB = 1536       # beside the ramdisk; taken from the machine as it is used
-TAKE_DOWN_TIMEOUT = 30  # seconds that a guest gets to end after a signal
+MEMORY_MB = 1536       # beside the ramdisk; the machine's memory is used as the guest uses it
+TAKE_DOWN_TIMEOUT = 30  # seconds from a signal to the guest's end
 FAILED = 125
 
 INIT = """\
@@ -40,13 +40,13 @@ guest_init.main()
 
 
 def folder():
-    """Where the guest's kernel lies, as tools/guest-kernel says."""
+    """The directory of the guest's kernel, from tools/guest-kernel --where."""
     said = subprocess.run([ROOT / "tools/guest-kernel", "--where"], check=True, stdout=subprocess.PIPE, text=True).stdout
     return Path(said.removesuffix("\n")).absolute()
 
 
 def missing():
-    """A sentence when there is no guest, None when there is."""
+    """A sentence if the guest is missing, else None."""
     kernel = folder() / "linux.zst"
     if kernel.exists():
         return None
@@ -73,7 +73,7 @@ def prepare(options, build, packages):
 
 
 def same_file(one, other):
-    """Where standard output and error are one pipe, the guest keeps the order between them."""
+    """True if both descriptors are one file: then the guest keeps the order between standard output and error."""
     try:
         return os.path.samestat(os.fstat(one), os.fstat(other))
     except OSError:
@@ -84,9 +84,9 @@ def kernel_arguments(options, line):
     return [PLACE / "linux", f"mem={options.size + MEMORY_MB}M", f"brd.rd_size={options.size << 10}",
             "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", f"init={PLACE}/init", f"uml_dir={PLACE}",
             "con=null", "con0=null,fd:1", "ssl=null", f"ssl0=fd:{line}", "quiet", "loglevel=4", "panic=-1", "noreboot",
-            # Twice as many forks a second as with ptrace. What it lacks is protection against hostile programs.
+            # Twice as many forks per second as with ptrace, but no protection against hostile programs.
             "seccomp=auto",
-            # Half a second less to boot: no calibration of a delay loop that nothing here needs, no network disks.
+            # Half a second less to boot: no calibration of a delay loop that nothing needs, no network disks.
             "lpj=10000000", "nbd.nbds_max=0"]
 
 
@@ -96,16 +96,16 @@ class Conversation:
     def __init__(self, line):
         self.line = line
         self.outgoing = queue.SimpleQueue()
-        self.ready = threading.Semaphore(0)  # how many chunks of standard input the guest has asked for
+        self.ready = threading.Semaphore(0)  # counts the chunks of standard input that the guest has asked for
         self.status = None
 
     def run(self):
-        """Until the guest closes the line."""
+        """Returns when the guest closes the line."""
         started = False
         while frame := frames.receive(self.line):
             kind, data = frame
             if kind == frames.READY:
-                if not started:  # what is sent earlier would be echoed
+                if not started:  # the line echoes earlier data
                     started = True
                     for function in (self.send_queued, self.send_stdin):
                         threading.Thread(target=function, daemon=True).start()
@@ -120,7 +120,7 @@ class Conversation:
         try:
             while rest:
                 rest = rest[os.write(1 if kind == frames.OUT else 2, rest):]
-        except OSError:  # EPIPE: COMMAND shall feel it, too
+        except OSError:  # EPIPE: COMMAND must get it, too
             self.outgoing.put((frames.CLOSED, kind))
 
     def send_queued(self):
@@ -168,7 +168,7 @@ def boot(options, build, packages):
     saved = termios.tcgetattr(0) if terminal else None
     try:
         if terminal:
-            tty.setraw(0, termios.TCSADRAIN)  # what is typed already stays
+            tty.setraw(0, termios.TCSADRAIN)  # keeps what was typed before
             signal.signal(signal.SIGWINCH, conversation.resized)
             conversation.resized()
         conversation.run()

@@ -1,4 +1,4 @@
-"""Process 1 of the knfsd guest: makes it look like the namespaces of tools/testenv, lives an Environment, powers off."""
+"""Process 1 of the knfsd guest: makes the guest like the namespaces of tools/testenv, runs an Environment, powers off."""
 import argparse
 import ctypes
 import fcntl
@@ -76,7 +76,7 @@ class Streams:
         while True:
             try:
                 data = os.read(fd, frames.OUT_CHUNK)
-            except OSError:  # EIO: the terminal has no user any more
+            except OSError:  # EIO: no process has the terminal open any more
                 break
             if not data or kind in self.closed:
                 break
@@ -84,13 +84,13 @@ class Streams:
         os.close(fd)
 
     def feed(self):
-        """Standard input, at the pace of who reads it."""
+        """Standard input, at the pace of its reader."""
         while data := self.input.get():
             try:
                 rest = memoryview(data)
                 while rest:
                     rest = rest[os.write(self.to_input, rest):]
-            except OSError:  # nobody reads it
+            except OSError:  # it has no reader
                 return
             self.send(frames.READY)
         if self.terminal is None:
@@ -110,8 +110,8 @@ class Streams:
                 fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def finish(self, status):
-        """When everything else has ended: what is on its way, then the status."""
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal has nobody left
+        """Called when everything else has ended: sends the rest of the output, then the status."""
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the terminal has no other process
         null = os.open("/dev/null", os.O_RDWR)
         self.use(null, os.dup(null), os.dup(null))
         for pump in self.pumps:
@@ -121,7 +121,7 @@ class Streams:
 
 
 def sync_files():
-    """What was written to the machine's files. The ramdisk need not be."""
+    """Syncs the machine's files, not the ramdisk."""
     for line in open("/proc/self/mounts", encoding="utf-8", errors="surrogateescape").readlines():
         _, where, kind, *_ = line.split()
         if kind == "hostfs":

@@ -1,4 +1,4 @@
-"""A directory of the machine's own that goes with whoever asked for it, also when that one is killed."""
+"""A directory on the machine that is removed with the process that made it, even if the process is killed."""
 import os
 import shutil
 import signal
@@ -8,11 +8,11 @@ from pathlib import Path
 
 from .namespaces import SIGNALS
 
-TIMEOUT = 10  # seconds; what still writes into it ends soon
+TIMEOUT = 10  # seconds; remaining writers end soon
 
 
 class Directory:
-    """Removed by a process of its own once nobody holds the other end of a pipe: this process and its forks do."""
+    """A separate process removes it when no process holds the other end of a pipe: this process and its forks."""
 
     def __init__(self):
         self.path = Path(tempfile.mkdtemp(prefix="testenv.", dir=os.environ.get("TMPDIR") or "/var/tmp"))

@@ -1,4 +1,4 @@
-"""The kernel's NFS server. It is in the guest; its tools are run from where tools/deps unpacked them."""
+"""The kernel's NFS server, in the guest, with its tools from the packages that tools/deps unpacked."""
 import subprocess
 from pathlib import Path
 
@@ -16,15 +16,15 @@ NFSD = Path("/proc/fs/nfsd")
 
 
 def parse_export(words, filesystem):
-    """exports(5) options: what is wrong with them exportfs says."""
+    """exports(5) options as they are; exportfs says what is wrong with them."""
     wanted = [DEFAULT_EXPORT, words]
     if filesystem == "tmpfs" and "fsid=" not in words:
-        wanted.append("fsid=1")  # it has no device and no uuid to make handles with
+        wanted.append("fsid=1")  # a tmpfs has no device and no uuid for handles
     return ",".join(filter(None, wanted))
 
 
 class Mountd(Unpacked):
-    """Answers MOUNT, and the kernel when it asks who may have which export."""
+    """Answers MOUNT, and the kernel's questions about exports and clients."""
     name = "mountd"
 
     def argv(self):
@@ -35,7 +35,7 @@ class Mountd(Unpacked):
 
 
 class Nfsdcld(Unpacked):
-    """Remembers NFSv4 clients. Without it the kernel waits for it when it starts."""
+    """Remembers NFSv4 clients. The kernel's server waits for it at its start."""
     name = "nfsdcld"
 
     def argv(self):
@@ -77,7 +77,7 @@ class Knfsd(Unpacked):
             raise PartError(f"{' '.join(argv)} failed ({done.returncode}): {done.stdout.strip()}")
 
     def export(self, lines):
-        """Makes these lines of exports(5) all that is exported, and the kernel ask anew."""
+        """Makes these lines of exports(5) the only exports, and makes the kernel ask again."""
         Path("/etc/exports").write_text("".join(f"{line}\n" for line in lines))
         self.tool("exportfs", "-ra")
         self.tool("exportfs", "-f")
@@ -99,7 +99,7 @@ class Knfsd(Unpacked):
         wait_until(lambda: tcp_answers(NFS_PORT), START_TIMEOUT, "knfsd answers")
 
     def stop(self):
-        """As an administrator does."""
+        """Stops the server as an administrator does."""
         self.demand_running()
         self.tool("rpc.nfsd", "0")
         self.tool("exportfs", "-au")
@@ -107,7 +107,7 @@ class Knfsd(Unpacked):
         self.mountd.stop()
 
     def kill(self):
-        """As abruptly as the kernel lets go: its connections end, and it forgets what mountd told it."""
+        """The most abrupt end that the kernel allows: its connections end, and it forgets mountd's answers."""
         self.demand_running()
         (NFSD / "threads").write_text("0\n")
         self.mountd.kill()

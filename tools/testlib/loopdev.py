@@ -10,7 +10,7 @@ LO_FLAGS_AUTOCLEAR = 4
 
 
 def unnamed_file(size):
-    """A sparse file that no name leads to, on disk rather than in memory."""
+    """A sparse file without a name, on disk rather than in memory."""
     directory = os.environ.get("TMPDIR") or "/var/tmp"
     try:
         fd = os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
@@ -35,6 +35,6 @@ def attach(backing_fd):
                 device = os.open(path, os.O_RDWR | os.O_CLOEXEC)
                 fcntl.ioctl(device, LOOP_CONFIGURE, config)
                 return path, device
-            except OSError as error:  # somebody else was faster
+            except OSError as error:  # another process was faster
                 last = error
     raise OSError(last.errno, f"no loop device could be had: {last.strerror}")

@@ -1,7 +1,7 @@
 """Run a function as pid 1 of private mount, network, pid and IPC namespaces.
 
-Everything below pid 1 ends with it, and pid 1 ends with the process that called run(), also when that one is
-killed with SIGKILL. Nothing is left then: mounts, loop devices and sockets live in the namespaces only.
+All processes below pid 1 end with pid 1, and pid 1 ends with the process that called run(), even if that process gets
+SIGKILL. Nothing is left then: mounts, loop devices and sockets exist only in the namespaces.
 """
 import ctypes
 import os
@@ -31,8 +31,8 @@ def run(function):
 
     INT, TERM and HUP that reach the caller go on to pid 1, where they wait for handle_signals.
     """
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # pid 1 loses what comes before it has a handler
-    check(libc.unshare(CLONE_NEWPID), "unshare(CLONE_NEWPID)")  # for the child; we stay where we are
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # pid 1 loses signals that come before it has a handler
+    check(libc.unshare(CLONE_NEWPID), "unshare(CLONE_NEWPID)")  # for the child, not for this process
     alive_read, alive_write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -64,7 +64,7 @@ class Terminated(BaseException):
 
 
 def handle_signals(handler):
-    """INT, TERM and HUP are for handler, also those that waited."""
+    """Let handler have INT, TERM and HUP, also those that waited."""
     for number in SIGNALS:
         signal.signal(number, handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -74,6 +74,6 @@ def terminate_on_signals():
     """Raise Terminated for INT, TERM and HUP."""
     def handler(number, _):
         for other in SIGNALS:
-            signal.signal(other, signal.SIG_IGN)  # once is enough, taking down goes on undisturbed
+            signal.signal(other, signal.SIG_IGN)  # once is enough: further signals do not disturb the take-down
         raise Terminated(number)
     handle_signals(handler)

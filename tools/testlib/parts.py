@@ -1,7 +1,7 @@
 """The server processes of a test environment: each can be started, stopped (asked to end) and killed.
 
-A part's pid lies in DIR/NAME.pid and its output in DIR/NAME.log, so that tools/testctl, another process, can drive
-what tools/testenv started. start() returns when the part answers.
+A part's pid is in DIR/NAME.pid and its output in DIR/NAME.log, so that tools/testctl, another process, can drive parts
+that tools/testenv started. start() returns when the part answers.
 """
 import os
 import shutil
@@ -30,7 +30,7 @@ def tcp_answers(port):
 
 
 def wait_until(condition, timeout, what):
-    """Poll condition() until it holds; PartError when it does not in time."""
+    """Poll condition() until it is true; PartError after the timeout."""
     deadline = time.monotonic() + timeout
     while True:
         over = time.monotonic() >= deadline
@@ -55,7 +55,7 @@ class Part:
         return dict(os.environ)
 
     def ready(self):
-        """True once the part answers."""
+        """True if the part answers."""
         raise NotImplementedError
 
     def pid(self):
@@ -63,7 +63,7 @@ class Part:
         try:
             pid = int(self.pidfile.read_text())
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-            # The first thread of a killed process may be gone before the others, and they hold its locks.
+            # The first thread of a killed process may end before the others, which hold its locks.
             threads = len(os.listdir(f"/proc/{pid}/task"))
         except (OSError, ValueError):
             return None
@@ -101,7 +101,7 @@ class Part:
 
 
 class Unpacked(Part):
-    """A program of a server package: where tools/deps unpacked it, else where the machine has it installed."""
+    """A program of a server package, from where tools/deps unpacked it, else as the machine has it installed."""
 
     def __init__(self, packages):
         super().__init__()

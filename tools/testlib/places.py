@@ -8,15 +8,15 @@ from pathlib import Path
 from .namespaces import MS_BIND, MS_REC, check, libc
 
 TEST_UID = 12345
-REGISTRY_UID = 64207  # of the account that a package of the sidecar makes
+REGISTRY_UID = 64207  # of the account that a package of the sidecar would make
 
 
 class PartError(Exception):
-    """A part of the environment cannot be had; the sentence says which and why."""
+    """A part of the environment is missing; the sentence says which, and why."""
 
 
 def run(argv):
-    """Run a helper program; PartError with what it said when it fails."""
+    """Run a helper program; PartError has the output of a failed one."""
     result = subprocess.run(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT, text=True, errors="replace")
     if result.returncode != 0:
@@ -25,10 +25,10 @@ def run(argv):
 
 
 def private_tmpfs(path, keep):
-    """A fresh tmpfs on path. The entries that keep(name) names stay what they were."""
+    """A fresh tmpfs on path. Entries for which keep(name) is true stay as they were."""
     old = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     names = [name for name in os.listdir(old) if keep(name)]
-    # Not mount(8), which would make the machine's /run/mount before there is a /run of our own.
+    # Not mount(8), which would make /run/mount on the machine before a private /run exists.
     options = f"mode={stat.S_IMODE(os.fstat(old).st_mode):o}".encode()
     check(libc.mount(b"testenv", os.fsencode(path), b"tmpfs", 0, options), str(path))
     for name in names:
@@ -38,7 +38,7 @@ def private_tmpfs(path, keep):
             new.symlink_to(os.readlink(name, dir_fd=old))
             continue
         new.mkdir() if stat.S_ISDIR(mode) else new.touch()
-        # Nor here: it would resolve the path, and that leads to the new tmpfs.
+        # Not mount(8) either, which would resolve the path into the new tmpfs.
         check(libc.mount(f"/proc/self/fd/{old}/{name}".encode(), bytes(new), None, MS_BIND | MS_REC, None), str(new))
     os.close(old)
 
@@ -54,7 +54,7 @@ def overlay(path, scratch):
 
 
 def make_etc(packages, scratch, helper):
-    """What the servers look for in /etc and /var/lib, and mount(8) in /sbin: there it finds helper."""
+    """The servers' files in /etc and /var/lib, and helper in /sbin for mount(8)."""
     overlay("/etc", scratch)
     if not os.path.lexists("/etc/mtab"):
         os.symlink("/proc/self/mounts", "/etc/mtab")
@@ -62,9 +62,9 @@ def make_etc(packages, scratch, helper):
         if not os.path.exists(f"/etc/{name}") and (packages / "etc" / name).exists():
             shutil.copy(packages / "etc" / name, f"/etc/{name}")
     with open("/etc/passwd", "r+", encoding="utf-8") as passwd:
-        if not any([line.startswith("_rpc:") for line in passwd]):  # a list: to the end of the file
+        if not any([line.startswith("_rpc:") for line in passwd]):  # a list, which reads to the end of the file
             passwd.write("_rpc:x:65533:65534::/run/rpcbind:/usr/sbin/nologin\n")
-        # An ordinary user for tests: fusermount3 serves nobody without a name.
+        # An ordinary user for tests: fusermount3 serves no user without a name.
         passwd.write(f"localiofs:x:{REGISTRY_UID}:{REGISTRY_UID}::/:/usr/sbin/nologin\n")
         passwd.write(f"testenv:x:{TEST_UID}:{TEST_UID}::/:/bin/sh\n")
     sbin = os.path.realpath("/sbin")
