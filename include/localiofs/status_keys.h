@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The keys of a mount's status, in the order of the JSON text. The daemon (src/fuse/status.c) makes the JSON from this
+ * table, localioctl (src/ctl/show.c) reads the values by it, and man/check compares it with the list of keys in
+ * localioctl(8). A new key is a line of the table and an item in that page. Keys never change their meaning.
+ *
+ * The columns of STATUS_KEYS and STATUS_CONNECTION_KEYS:
+ *
+ *	key      the path in the JSON; a dot leads into an object
+ *	type     one of those in enum status_type
+ *	unit     of a number; empty where there is none
+ *	value    an expression of src/fuse/status.c, where v is a struct status_view; no other file expands this column
+ *	meaning  a sentence without its end, for people and for metrics
+ *
+ * Counters count from the mount's start. This header has no state.
+ */
+#pragma once
+
+enum status_type {
+	STATUS_CODE,    /* a word that never changes, for scripts */
+	STATUS_TEXT,    /* a string from outside or for people; bytes that are not UTF-8 become '?' */
+	STATUS_FLAG,    /* true or false */
+	STATUS_NUMBER,  /* an integer that may rise and fall */
+	STATUS_COUNTER, /* an integer that only rises */
+	STATUS_TIME,    /* seconds since the epoch; 0: never */
+	STATUS_TREE,    /* an array, or an object whose keys are not in this table */
+};
+
+/* clang-format off */
+#define STATUS_KEYS(X) \
+	X("version",                 CODE,    "",         LOCALIOFS_VERSION,                           "The daemon's version") \
+	X("spec",                    TEXT,    "",         v->fs->spec,                                 "SERVER:/EXPORT as it was given to the mount") \
+	X("state",                   CODE,    "",         state_names[v->probe.state],                 "The mount's state: local, remote, or probing until the first probe ends") \
+	X("reason",                  CODE,    "",         reason_code(v->probe.reason),                "The code of the reason for the state") \
+	X("detail",                  TEXT,    "",         v->probe.detail,                             "The reason as a sentence for people") \
+	X("pid",                     NUMBER,  "",         getpid(),                                    "The daemon's pid in its own pid namespace") \
+	X("transport",               CODE,    "",         v->over_io_uring ? "io_uring" : "/dev/fuse", "The path of the kernel's requests to the daemon, by which this question came") \
+	X("transport_reason",        CODE,    "",         ring_reason_code(v->ring_reason),            "The code of the reason why requests do not come over io_uring") \
+	X("transport_detail",        TEXT,    "",         ring_reason_text(v->ring_reason),            "The same reason as a sentence for people") \
+	X("options.local",           CODE,    "",         local_mode_name(v->fs->options->local),      "The value of the mount option local=") \
+	X("options.ro",              FLAG,    "",         is_read_only(v->fs),                         "True if the mount is read-only now") \
+	X("options.rsize",           NUMBER,  "bytes",    v->fs->rsize,                                "The largest READ, as agreed with the server") \
+	X("options.wsize",           NUMBER,  "bytes",    v->fs->wsize,                                "The largest WRITE, as agreed with the server") \
+	X("options.allow_other",     FLAG,    "",         v->fs->allow_other,                          "True if other users than the owner may use the mount") \
+	X("server.address",          TEXT,    "",         v->address,                                  "The NFS server's numeric address, of the last connection") \
+	X("server.connected",        FLAG,    "",         v->server.connected,                         "True if at least one NFS connection is up") \
+	X("server.acl",              FLAG,    "",         v->fs->nfsacl,                               "True if the server has NFSACL and the mount may use it") \
+	X("server.reconnects",       COUNTER, "events",   v->server.reconnects,                        "How often a connection came back after all were lost") \
+	X("server.connections",      TREE,    "",         connections_json(&v->server),                "An object per connection") \
+	X("server.calls",            TREE,    "calls",    calls_json(&v->server),                      "How many calls were answered, by the procedure's name") \
+	X("sidecar.registry",        TEXT,    "",         v->fs->options->registry,                    "The registry directory") \
+	X("sidecar.pid",             NUMBER,  "",         v->probe.sidecar_pid,                        "The sidecar's pid; 0 without a session, or where the pid is not visible") \
+	X("sidecar.trusts",          FLAG,    "",         v->fs->probe && probe_is_trusted(v->fs->probe), "True if the sidecar may send descriptors for writing") \
+	X("sidecar.peer",            TEXT,    "",         v->probe.peer,                               "This client's address and port, as the sidecar saw the last probe that matched") \
+	X("sidecar.export",          TEXT,    "",         v->probe.export_path,                        "The export's path on the server's host, of the last session") \
+	X("probe.last",              TIME,    "seconds",  v->probe.last_probe,                         "When the state was last determined") \
+	X("probe.attempts",          COUNTER, "probes",   v->probe.attempts,                           "Probes that were started") \
+	X("kernel.passthrough",      FLAG,    "",         v->fs->passthrough,                          "True if the mount can use FUSE passthrough") \
+	X("kernel.libfuse_io_uring", FLAG,    "",         LOCALIOFS_FUSE_IO_URING,                     "True if libfuse was built for FUSE over io_uring") \
+	X("opens.passthrough",       COUNTER, "opens",    v->counters->opens[OPEN_PATH_PASSTHROUGH],   "Opens whose data the kernel moves to and from the backing file") \
+	X("opens.uring",             COUNTER, "opens",    v->counters->opens_uring,                    "Opens whose data the daemon moves to and from the backing file") \
+	X("opens.remote",            COUNTER, "opens",    opens_remote(v->counters),                   "Opens whose data goes through the NFS server") \
+	X("opens.direct",            COUNTER, "opens",    opens_direct(v->counters),                   "Remote opens without the page cache") \
+	X("opens.passthrough_direct", COUNTER, "opens",   v->counters->opens[OPEN_PATH_PASSTHROUGH_DIRECT], "Remote opens of files that have passthrough opens") \
+	X("opens.hot",               COUNTER, "opens",    v->counters->opens_hot,                      "Local opens for which the sidecar was not asked about the user's rights") \
+	X("opens.shared",            COUNTER, "opens",    v->counters->opens_shared,                   "Remote opens of files that were already open remotely") \
+	X("opens.retired",           COUNTER, "opens",    v->counters->opens_retired,                  "Opens that sent the kernel to a fresh inode, as no open mode fitted") \
+	X("opens.walked",            COUNTER, "opens",    v->counters->opens_walked,                   "Opens that sent the kernel to look the name up again") \
+	X("requests.read",           COUNTER, "requests", v->counters->requests_read,                  "FUSE READ requests that reached the daemon") \
+	X("requests.write",          COUNTER, "requests", v->counters->requests_write,                 "FUSE WRITE requests that reached the daemon") \
+	X("requests.astray",         COUNTER, "requests", v->counters->requests_astray,                "READ and WRITE requests for passthrough opens, which the kernel should have served") \
+	X("requests.flush",          COUNTER, "requests", v->counters->requests_flush,                 "Calls of close(2) that waited for the daemon") \
+	X("requests.xattr",          COUNTER, "requests", v->counters->requests_xattr,                 "FUSE requests about extended attributes") \
+	X("requests.bytes_read",     COUNTER, "bytes",    v->counters->bytes_read,                     "Bytes of the READ requests that reached the daemon") \
+	X("requests.bytes_written",  COUNTER, "bytes",    v->counters->bytes_written,                  "Bytes of the WRITE requests that reached the daemon") \
+	X("lookups.known",           COUNTER, "lookups",  v->counters->lookups_known,                  "Names that were looked up without asking the server") \
+	X("refreshes.needed",        FLAG,    "",         fs_server_remembers(v->fs),                  "True if the server answers from memory and must be made to look at files that were changed locally") \
+	X("refreshes.done",          COUNTER, "requests", v->counters->refreshes,                      "How often the server was made to look at a file") \
+	X("refreshes.failed",        COUNTER, "requests", v->counters->refreshes_failed,               "How often that failed") \
+	X("backing_ids.held",        NUMBER,  "ids",      v->ids_held,                                 "Backing ids that the sidecar registered for this mount and has not closed") \
+	X("backing_ids.idle",        NUMBER,  "ids",      v->ids_idle,                                 "Held backing ids without an open file") \
+	X("backing_ids.left_over",   NUMBER,  "ids",      v->ids_left_over,                            "Backing ids of ended sessions, which the next session closes") \
+	X("grants.denied",           COUNTER, "opens",    v->counters->grants_denied,                  "Opens that asked the sidecar and got no local path") \
+	X("grants.last_denial",      CODE,    "",         reason_code(v->counters->last_denial),       "The code of the reason for the last of these") \
+	X("locks.locked",            NUMBER,  "locks",    v->locks_held,                               "Locks that programs hold on this mount") \
+	X("locks.waiting",           NUMBER,  "locks",    v->locks_waiting,                            "Locks that programs wait for on this mount") \
+	X("locks.noticed",           FLAG,    "",         v->fs->has_locked,                           "True if a program has locked a file and no mount option says that such locks are local") \
+	X("groups_unknown",          COUNTER, "requests", v->counters->groups_unknown,                 "Requests whose caller's groups were not visible to the daemon") \
+	X("inodes",                  NUMBER,  "files",    inode_table_count(v->fs->inodes),            "Files of this mount that the kernel knows") \
+	X("open_files",              NUMBER,  "files",    v->fs->open_files,                           "Open files")
+
+/* The keys of each object in the array server.connections; c is its struct connection_stats. */
+#define STATUS_CONNECTION_KEYS(X) \
+	X("connected",               FLAG,    "",         c->connected,                                "True if the connection is up") \
+	X("port",                    NUMBER,  "",         c->port,                                     "The connection's source port, which it keeps; 0 before the first time") \
+	X("answered",                COUNTER, "calls",    c->answered,                                 "Calls that were answered on the connection")
+/* clang-format on */

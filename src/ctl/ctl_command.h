@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The commands of localioctl. A new command is a function in a file of its own, its line here, and a line in the table
+ * of main.c. One thread.
+ */
+#pragma once
+
+#include "ctl/mount_list.h"
+
+struct ctl_arguments {
+	struct mount_list mounts;
+	bool one_mount; /* exactly one mount point was given as a word */
+	bool as_json;   /* --json */
+};
+
+/* Each returns the exit status: 0, or 1 after a line on stderr for each mount that did not answer. */
+int status_command(const struct ctl_arguments *a);
+int probe_command(const struct ctl_arguments *a);

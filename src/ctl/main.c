@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* localioctl: asks localiofs mounts about their state. The table of commands, the words on the command line, the usage.
+ */
+#include <getopt.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "ctl/ctl_command.h"
+
+#define SWITCHES "--json, --help, --version"
+
+struct ctl_command {
+	const char *name;
+	const char *arguments; /* for the usage */
+	const char *help;      /* a sentence */
+	int (*run)(const struct ctl_arguments *a);
+};
+
+static const struct ctl_command commands[] = {
+	{"status", "[--json] [MOUNTPOINT...]",
+		"Says whether each mount is local, why not, and how its data is read and written.", status_command},
+	{"probe", "[MOUNTPOINT...]", "Makes each mount find out at once whether its server is on this host.",
+		probe_command},
+};
+
+static void usage(void)
+{
+	for (size_t n = 0; n < ARRAY_SIZE(commands); n++)
+		(void)printf("%s localioctl %s %s\n", n == 0 ? "usage:" : "      ", commands[n].name,
+			commands[n].arguments);
+	(void)printf("       localioctl --help | --version\n\n");
+	for (size_t n = 0; n < ARRAY_SIZE(commands); n++)
+		(void)printf("  %-8s %s\n", commands[n].name, commands[n].help);
+	(void)printf("\nWithout a MOUNTPOINT a command is about all localiofs mounts.\n"
+		     "--json prints one JSON object per mount instead of text.\n");
+}
+
+static const struct ctl_command *find_command(const char *name)
+{
+	for (size_t n = 0; n < ARRAY_SIZE(commands); n++)
+		if (strcmp(commands[n].name, name) == 0)
+			return &commands[n];
+	return NULL;
+}
+
+/* The names of all commands: "A, B or C". */
+static void command_names(char *ret, size_t size)
+{
+	size_t used = 0;
+
+	ret[0] = '\0';
+	for (size_t n = 0; n < ARRAY_SIZE(commands) && used < size; n++)
+		used += (size_t)snprintf(ret + used, size - used, "%s%s",
+			n == 0                          ? ""
+			: n + 1 == ARRAY_SIZE(commands) ? " or "
+							: ", ",
+			commands[n].name);
+}
+
+static int wrong_command(const char *word)
+{
+	char names[200];
+
+	command_names(names, sizeof(names));
+	if (word)
+		log_error("command " SHORT " is not known; expected %s", SHORTEN(word, 80), names);
+	else
+		log_error("no command was given; expected %s", names);
+	return 1;
+}
+
+/* The switches. Returns -1, or the exit status where the program ends here. */
+static int take_switches(struct ctl_arguments *a, int argc, char **argv)
+{
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'}, {0}};
+	int opt;
+
+	opterr = 0;
+	while ((opt = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
+		switch (opt) {
+		case 'j':
+			a->as_json = true;
+			break;
+		case 'h':
+			usage();
+			return 0;
+		case 'V':
+			(void)printf("localioctl %s\n", LOCALIOFS_VERSION);
+			return 0;
+		default:
+			if (optopt)
+				log_error("switch -%c is not known; expected " SWITCHES, optopt);
+			else
+				log_error("switch " SHORT " is not known; expected " SWITCHES,
+					SHORTEN(argv[optind - 1], 80));
+			return 1;
+		}
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	const struct ctl_command *command;
+	struct ctl_arguments a = {0};
+	int r;
+
+	log_open("localioctl");
+	r = take_switches(&a, argc, argv);
+	if (r >= 0)
+		return r;
+	command = optind < argc ? find_command(argv[optind]) : NULL;
+	if (!command)
+		return wrong_command(optind < argc ? argv[optind] : NULL);
+	a.one_mount = argc - optind == 2;
+	r = mount_list_make(&a.mounts, argv + optind + 1, (size_t)(argc - optind - 1));
+	if (r < 0)
+		log_error("cannot list the mounts: %s", strerror(-r));
+	else
+		r = command->run(&a);
+	mount_list_done(&a.mounts);
+	return r == 0 ? 0 : 1;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* localioctl status: the state of each mount, as text or as JSON. */
+#include "ctl/ask.h"
+#include "ctl/ctl_command.h"
+#include "ctl/show.h"
+
+static int show_texts(const struct mount_list *mounts)
+{
+	int failed = 0;
+
+	for (size_t n = 0; n < mounts->count; n++) {
+		json_t *status = NULL;
+
+		if (ask_status(mounts->dirs[n], &status) < 0) {
+			failed = 1;
+			continue;
+		}
+		show_text(stdout, mounts->dirs[n], status);
+		json_decref(status);
+	}
+	return failed;
+}
+
+/* One mount that was named is an object, which is missing if the mount does not answer; otherwise an array. */
+static int show_jsons(const struct mount_list *mounts, bool one_mount)
+{
+	json_t *all = json_array();
+	int failed = 0;
+
+	for (size_t n = 0; n < mounts->count; n++) {
+		json_t *status = NULL;
+		int r = ask_status(mounts->dirs[n], &status);
+
+		if (r < 0)
+			failed = 1;
+		if (r == -ENOTCONN)
+			status = ask_status_of_dead(mounts->dirs[n]);
+		if (status)
+			(void)json_array_append_new(all, status);
+	}
+	if (!one_mount)
+		show_json(stdout, all);
+	else if (json_array_size(all) == 1)
+		show_json(stdout, json_array_get(all, 0));
+	json_decref(all);
+	return failed;
+}
+
+int status_command(const struct ctl_arguments *a)
+{
+	return a->as_json ? show_jsons(&a->mounts, a->one_mount) : show_texts(&a->mounts);
+}
