@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What a mount says of itself: the ioctl behind localioctl, and its JSON. */
+/*
+ * The ioctl on the mount's root by which localioctl and a remount ask the daemon (control.h): the status as JSON, made
+ * from the table in status_keys.h, the mount options, and a probe at once. Any thread; no state of its own.
+ */
 #include "fuse/kernel/kernel_ring.h"
 #include "fuse/known/known.h"
 #include "fuse/local/backing_ids.h"
@@ -12,27 +15,29 @@
 #include <jansson.h>
 
 #include "localiofs/control.h"
+#include "localiofs/status_keys.h"
 #include "mount/mountinfo.h"
 
 static const char *const state_names[] =
 	{[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};
 
-/* Text from outside may be no UTF-8, which JSON must be: then its other bytes become '?'. */
-static json_t *text_json(const char *text)
-{
-	json_t *json = json_string(text);
-	char copy[1024];
-	size_t n = 0;
+/* The state of the mount at one moment: the values that the status keys name. */
+struct status_view {
+	struct fs *fs;
+	struct fs_counters *counters;
+	struct transport_stats server;
+	struct probe_status probe;
+	size_t ids_held, ids_idle, ids_left_over;
+	size_t locks_held, locks_waiting;
+	bool over_io_uring; /* the status request itself came over io_uring */
+	enum ring_reason ring_reason;
+	char address[NI_MAXHOST];
+};
 
-	if (json)
-		return json;
-	for (; text[n] != '\0' && n + 1 < sizeof(copy); n++)
-		copy[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
-	copy[n] = '\0';
-	return json_string(copy);
-}
+/* ---- values that need a computation ---- */
 
-static void probe_or_why_not(struct fs *fs, struct probe_status *ret)
+/* A mount that can never be local has no probe to ask: the reason follows from its options. */
+static void view_probe(struct fs *fs, struct probe_status *ret)
 {
 	enum reason reason = fs->options->local == LOCAL_OFF     ? REASON_OFF
 			     : fs->options->local == LOCAL_URING ? REASON_NO_URING
@@ -48,33 +53,43 @@ static void probe_or_why_not(struct fs *fs, struct probe_status *ret)
 	(void)snprintf(ret->detail, sizeof(ret->detail), "%s", reason_text(reason));
 }
 
-static json_t *opens_json(struct fs_counters *c)
+/* The reason why this request did not come over io_uring. */
+static enum ring_reason view_ring_reason(const struct fs *fs, bool over_io_uring)
 {
-	uint64_t direct = c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
-
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",   /* */
-		"passthrough", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH], /* */
-		"uring", (json_int_t)c->opens_uring,                        /* */
-		"remote",
-		(json_int_t)(c->opens[OPEN_PATH_CACHED] + direct + c->opens[OPEN_PATH_PASSTHROUGH_DIRECT] -
-			     c->opens_uring),                                             /* */
-		"direct", (json_int_t)direct,                                             /* */
-		"passthrough_direct", (json_int_t)c->opens[OPEN_PATH_PASSTHROUGH_DIRECT], /* */
-		"hot", (json_int_t)c->opens_hot,                                          /* */
-		"shared", (json_int_t)c->opens_shared,                                    /* */
-		"retired", (json_int_t)c->opens_retired,                                  /* */
-		"walked", (json_int_t)c->opens_walked);
+	if (over_io_uring)
+		return RING_REASON_NONE;
+	return fs->ring_reason == RING_REASON_NONE ? RING_REASON_FAILED : (enum ring_reason)fs->ring_reason;
 }
 
-static json_t *calls_json(const struct transport_stats *stats)
+/* The address of the last connection: the server's name may have another address by now than at the mount's start. */
+static void view_address(const struct fs *fs, const struct transport_stats *stats, char *ret, size_t size)
 {
-	json_t *calls = json_object();
+	if (getnameinfo((const struct sockaddr *)&stats->peer, sizeof(stats->peer), ret, (socklen_t)size, NULL, 0,
+		    NI_NUMERICHOST) != 0)
+		(void)snprintf(ret, size, "%s", fs->server_address);
+}
 
-	for (int n = 0; n < NFS_PROC_COUNT; n++)
-		if (stats->calls[n] > 0)
-			(void)json_object_set_new(calls, nfs_proc_name((enum nfs_proc)n),
-				json_integer((json_int_t)stats->calls[n]));
-	return calls;
+static void view_init(struct status_view *v, struct fs *fs, bool over_io_uring)
+{
+	v->fs = fs;
+	v->counters = &fs->counters;
+	transport_stats(fs->transport, &v->server);
+	view_probe(fs, &v->probe);
+	backing_ids_counts(fs->ids, &v->ids_held, &v->ids_idle, &v->ids_left_over);
+	locks_count(fs->locks, &v->locks_held, &v->locks_waiting);
+	v->over_io_uring = over_io_uring;
+	v->ring_reason = view_ring_reason(fs, over_io_uring);
+	view_address(fs, &v->server, v->address, sizeof(v->address));
+}
+
+static uint64_t opens_direct(struct fs_counters *c)
+{
+	return c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
+}
+
+static uint64_t opens_remote(struct fs_counters *c)
+{
+	return c->opens[OPEN_PATH_CACHED] + opens_direct(c) + c->opens[OPEN_PATH_PASSTHROUGH_DIRECT] - c->opens_uring;
 }
 
 static int take_read_only(const struct mountinfo *m, void *arg)
@@ -86,7 +101,10 @@ static int take_read_only(const struct mountinfo *m, void *arg)
 	return strncmp(m->super_options, "ro", 2) == 0 ? 1 : 2;
 }
 
-/* A remount does not come by here, so it is looked up. Lazily unmounted: as it was mounted. */
+/*
+ * True if the mount is read-only now. The daemon does not learn of a remount, so the kernel's table tells. After a lazy
+ * unmount the table does not have the mount, and the mount option counts.
+ */
 static bool is_read_only(struct fs *fs)
 {
 	int r = mountinfo_each(take_read_only, fs);
@@ -94,121 +112,125 @@ static bool is_read_only(struct fs *fs)
 	return r > 0 ? r == 1 : fs->options->ro;
 }
 
+/* ---- the JSON of the keys ---- */
+
+static json_t *json_of_CODE(const char *code)
+{
+	return json_string(code);
+}
+
+/* Text from outside may not be UTF-8, but JSON must be. Then all bytes that are not ASCII become '?'. */
+static json_t *json_of_TEXT(const char *text)
+{
+	json_t *json = json_string(text);
+	char copy[1024];
+	size_t n = 0;
+
+	if (json)
+		return json;
+	for (; text[n] != '\0' && n + 1 < sizeof(copy); n++)
+		copy[n] = (unsigned char)text[n] < 0x80 ? text[n] : '?';
+	copy[n] = '\0';
+	return json_string(copy);
+}
+
+static json_t *json_of_FLAG(bool flag)
+{
+	return json_boolean(flag);
+}
+
+static json_t *json_of_NUMBER(int64_t number)
+{
+	return json_integer(number);
+}
+
+static json_t *json_of_COUNTER(uint64_t number)
+{
+	return json_integer((json_int_t)number);
+}
+
+static json_t *json_of_TIME(int64_t seconds)
+{
+	return json_integer(seconds);
+}
+
+static json_t *json_of_TREE(json_t *tree)
+{
+	return tree;
+}
+
+/* Puts a value at a path of at most two words into the tree; takes the value. */
+static void put(json_t *root, const char *path, json_t *value)
+{
+	const char *dot = strchr(path, '.');
+	char group[32];
+	json_t *object;
+
+	if (!dot) {
+		(void)json_object_set_new(root, path, value);
+		return;
+	}
+	(void)snprintf(group, sizeof(group), "%.*s", (int)(dot - path), path);
+	object = json_object_get(root, group);
+	if (!object) {
+		object = json_object();
+		(void)json_object_set_new(root, group, object);
+	}
+	(void)json_object_set_new(object, dot + 1, value);
+}
+
 static json_t *connections_json(const struct transport_stats *stats)
 {
 	json_t *all = json_array();
 
-	for (unsigned n = 0; n < stats->nconnections; n++)
-		(void)json_array_append_new(all, json_pack("{s:b, s:i, s:I}",                          /* */
-							 "connected", stats->connections[n].connected, /* */
-							 "port", (int)stats->connections[n].port,      /* */
-							 "answered", (json_int_t)stats->connections[n].answered));
+	for (unsigned n = 0; n < stats->nconnections; n++) {
+		const struct connection_stats *c = &stats->connections[n];
+		json_t *one = json_object();
+
+#define X(key, type, unit, value, meaning) put(one, key, json_of_##type(value));
+		STATUS_CONNECTION_KEYS(X)
+#undef X
+		(void)json_array_append_new(all, one);
+	}
 	return all;
 }
 
-/* Where the server is now: its name may lead elsewhere than when it was mounted. */
-static const char *server_address(const struct fs *fs, const struct transport_stats *stats, char *buf, size_t size)
+/* Procedures that were never called are left out. */
+static json_t *calls_json(const struct transport_stats *stats)
 {
-	if (getnameinfo((const struct sockaddr *)&stats->peer, sizeof(stats->peer), buf, (socklen_t)size, NULL, 0,
-		    NI_NUMERICHOST) != 0)
-		return fs->server_address;
-	return buf;
+	json_t *calls = json_object();
+
+	for (int n = 0; n < NFS_PROC_COUNT; n++)
+		if (stats->calls[n] > 0)
+			(void)json_object_set_new(calls, nfs_proc_name((enum nfs_proc)n),
+				json_integer((json_int_t)stats->calls[n]));
+	return calls;
 }
 
-/* It is how the question itself came. */
-static void add_transport(json_t *root, const struct fs *fs, bool over_io_uring)
+/* The JSON text of all keys, which the caller frees; NULL without memory. */
+static char *status_text(const struct status_view *v)
 {
-	enum ring_reason reason = fs->ring_reason;
+	json_t *root = json_object();
+	char *text;
 
-	if (over_io_uring)
-		reason = RING_REASON_NONE;
-	else if (reason == RING_REASON_NONE)
-		reason = RING_REASON_FAILED;
-	(void)json_object_set_new(root, "transport", json_string(over_io_uring ? "io_uring" : "/dev/fuse"));
-	(void)json_object_set_new(root, "transport_reason", json_string(ring_reason_code(reason)));
-	(void)json_object_set_new(root, "transport_detail", json_string(ring_reason_text(reason)));
-}
-
-static char *status_text(struct fs *fs, bool over_io_uring)
-{
-	struct fs_counters *c = &fs->counters;
-	struct transport_stats stats;
-	struct probe_status probe;
-	size_t held, idle, left_over, locked, waiting;
-	char *text, address[64];
-	json_t *root;
-
-	transport_stats(fs->transport, &stats);
-	probe_or_why_not(fs, &probe);
-	backing_ids_counts(fs->ids, &held, &idle, &left_over);
-	locks_count(fs->locks, &locked, &waiting);
-	root = json_pack("{s:s, s:o, s:s, s:s, s:o, s:i}", /* */
-		"version", LOCALIOFS_VERSION,              /* */
-		"spec", text_json(fs->spec),               /* */
-		"state", state_names[probe.state],         /* */
-		"reason", reason_code(probe.reason),       /* */
-		"detail", text_json(probe.detail),         /* */
-		"pid", (int)getpid());
-	if (!root)
-		return NULL;
-	add_transport(root, fs, over_io_uring);
-	(void)json_object_set_new(root, "options",
-		json_pack("{s:s, s:b, s:i, s:i, s:b}", "local", local_mode_name(fs->options->local), /* */
-			"ro", is_read_only(fs), "rsize", (int)fs->rsize, "wsize", (int)fs->wsize,    /* */
-			"allow_other", fs->allow_other));
-	(void)json_object_set_new(root, "server",
-		json_pack("{s:s, s:b, s:b, s:I, s:o, s:o}", "address",
-			server_address(fs, &stats, address, sizeof(address)), /* */
-			"connected", stats.connected, "acl", fs->nfsacl, "reconnects",
-			(json_int_t)stats.reconnects,            /* */
-			"connections", connections_json(&stats), /* */
-			"calls", calls_json(&stats)));
-	(void)json_object_set_new(root, "sidecar",
-		json_pack("{s:o, s:i, s:b, s:o, s:o}", "registry", text_json(fs->options->registry),       /* */
-			"pid", (int)probe.sidecar_pid, "trusts", fs->probe && probe_is_trusted(fs->probe), /* */
-			"peer", text_json(probe.peer),                                                     /* */
-			"export", text_json(probe.export_path)));
-	(void)json_object_set_new(root, "probe",
-		json_pack("{s:I, s:I}", "last", (json_int_t)probe.last_probe, /* */
-			"attempts", (json_int_t)probe.attempts));
-	(void)json_object_set_new(root, "kernel",
-		json_pack("{s:b, s:b}", "passthrough", fs->passthrough, /* */
-			"libfuse_io_uring", LOCALIOFS_FUSE_IO_URING));
-	(void)json_object_set_new(root, "opens", opens_json(c));
-	(void)json_object_set_new(root, "requests",
-		json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "read", (json_int_t)c->requests_read, /* */
-			"write", (json_int_t)c->requests_write,                                        /* */
-			"astray", (json_int_t)c->requests_astray,                                      /* */
-			"flush", (json_int_t)c->requests_flush,                                        /* */
-			"xattr", (json_int_t)c->requests_xattr,                                        /* */
-			"bytes_read", (json_int_t)c->bytes_read,                                       /* */
-			"bytes_written", (json_int_t)c->bytes_written));
-	(void)json_object_set_new(root, "lookups", json_pack("{s:I}", "known", (json_int_t)c->lookups_known));
-	(void)json_object_set_new(root, "refreshes",
-		json_pack("{s:b, s:I, s:I}", "needed", fs_server_remembers(fs), "done", (json_int_t)c->refreshes, /* */
-			"failed", (json_int_t)c->refreshes_failed));
-	(void)json_object_set_new(root, "backing_ids",
-		json_pack("{s:I, s:I, s:I}", "held", (json_int_t)held, "idle", (json_int_t)idle, /* */
-			"left_over", (json_int_t)left_over));
-	(void)json_object_set_new(root, "grants",
-		json_pack("{s:I, s:s}", "denied", (json_int_t)c->grants_denied, /* */
-			"last_denial", reason_code(c->last_denial)));
-	(void)json_object_set_new(root, "locks",
-		json_pack("{s:I, s:I, s:b}", "locked", (json_int_t)locked, "waiting", (json_int_t)waiting, /* */
-			"noticed", (bool)fs->has_locked));
-	(void)json_object_set_new(root, "groups_unknown", json_integer((json_int_t)c->groups_unknown));
-	(void)json_object_set_new(root, "inodes", json_integer((json_int_t)inode_table_count(fs->inodes)));
-	(void)json_object_set_new(root, "open_files", json_integer((json_int_t)fs->open_files));
+#define X(key, type, unit, value, meaning) put(root, key, json_of_##type(value));
+	STATUS_KEYS(X)
+#undef X
 	text = json_dumps(root, JSON_COMPACT);
 	json_decref(root);
 	return text;
 }
 
+/* ---- the ioctl ---- */
+
 static void reply_status(fuse_req_t req, struct fs *fs)
 {
 	_cleanup_free_ struct control_status *reply = calloc(1, sizeof(*reply));
-	_cleanup_free_ char *text = status_text(fs, fuse_req_is_uring(req));
+	_cleanup_free_ char *text = NULL;
+	struct status_view view;
 
+	view_init(&view, fs, fuse_req_is_uring(req));
+	text = status_text(&view);
 	if (!reply || !text || strlen(text) >= sizeof(reply->json)) {
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
@@ -246,7 +268,7 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, st
 	struct fs *fs = fuse_req_userdata(req);
 	uid_t uid = fuse_req_ctx(req)->uid;
 
-	/* The kernel takes the size of the answer from the number. */
+	/* The kernel takes the size of the answer from the ioctl number, so that needs no check. */
 	if (ino != FUSE_ROOT_ID || (cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS &&
 					   cmd != (unsigned)CONTROL_PROBE))
 		(void)fuse_reply_err(req, ENOTTY);
