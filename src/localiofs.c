@@ -22,7 +22,7 @@
 #include "localiofs/control.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "mount/mount_lock.h"
+#include "mount_lock.h"
 #include "mount/mountinfo.h"
 #include "process.h"
 #include "remount.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "mount/mount_lock.h"
+#include "mount_lock.h"
 
 #include <fcntl.h>
 
