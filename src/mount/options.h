@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Mount options. One table (options.c) is parser, usage text and list of the manual page.
- * Constant after parsing.
+ * The mount options: their values, the parser, and their text. The table in options_table.c drives all of them. A
+ * struct mount_options is a plain value of its owner, constant after parsing. Errors are a negative errno and a
+ * sentence for people, which names the option, the value and what would have been right.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "localiofs/local_rpc.h"
 #include "base/util.h"
 
+/* The data paths that the mount may use when the server is on this host. */
 enum local_mode {
 	LOCAL_AUTO,
 	LOCAL_PASSTHROUGH,
@@ -17,28 +19,29 @@ enum local_mode {
 	LOCAL_OFF,
 };
 
-/* What becomes of a request that the server does not answer in time; nfs(5). */
+/* The fate of a request that the server does not answer in time; nfs(5). */
 enum recovery {
 	RECOVERY_HARD,    /* it waits */
 	RECOVERY_SOFT,    /* EIO */
 	RECOVERY_SOFTERR, /* ETIMEDOUT */
 };
 
-/* Which answers to LOOKUP may be believed for a while; nfs(5). */
+/* The answers to LOOKUP that are trusted for a while; nfs(5). */
 enum lookup_cache {
 	LOOKUP_CACHE_ALL,
 	LOOKUP_CACHE_NONE,
 	LOOKUP_CACHE_POSITIVE,
 };
 
-/* What a netid stands for; nfs(5). */
+/* A netid of nfs(5). */
 enum protocol {
-	PROTOCOL_ANY,  /* IPv4 or IPv6, as the name has it */
-	PROTOCOL_TCP,  /* IPv4 */
-	PROTOCOL_TCP6, /* IPv6 */
+	PROTOCOL_ANY,  /* TCP over IPv4 or IPv6, by the server's address */
+	PROTOCOL_TCP,  /* over IPv4 */
+	PROTOCOL_TCP6, /* over IPv6 */
 };
 
-/* Whose locks are known to be local; nfs(5). All are: of the others it is said once. */
+/* The kinds of locks that the user knows to be local; nfs(5). All locks are local: the first of another kind is logged.
+ */
 enum local_lock {
 	LOCAL_LOCK_NONE,
 	LOCAL_LOCK_FLOCK,
@@ -48,7 +51,7 @@ enum local_lock {
 
 /* Whether listings bring attributes and handles; nfs(5). */
 enum readdirplus {
-	READDIRPLUS_AUTO, /* where the kernel expects them to be wanted */
+	READDIRPLUS_AUTO, /* where the kernel expects that programs want attributes */
 	READDIRPLUS_NONE,
 	READDIRPLUS_FORCE,
 };
@@ -56,26 +59,27 @@ enum readdirplus {
 /* When written data goes to the server; nfs(5). */
 enum write_when {
 	WRITE_LAZY,
-	WRITE_EAGER, /* the same here: nothing lies still while the server could have it */
+	WRITE_EAGER, /* the same as lazy: data never waits while the server could have it */
 	WRITE_WAIT,  /* the writer waits for the server's answer */
 };
 
-/* How FUSE requests come from the kernel. */
+/* How FUSE requests arrive from the kernel. */
 enum fuse_transport {
 	FUSE_TRANSPORT_AUTO,  /* over io_uring where that works */
-	FUSE_TRANSPORT_URING, /* the same, and it is said when it does not */
+	FUSE_TRANSPORT_URING, /* the same, with a warning in the log where io_uring does not work */
 	FUSE_TRANSPORT_DEV,   /* by read(2) and write(2) of /dev/fuse */
 };
 
-/* When what was written to a local file is made stable, besides fsync(2). */
+/* When data of a local file is made stable, besides fsync(2). */
 enum commit_when {
-	COMMIT_CLOSE, /* NFS's promise */
-	COMMIT_FSYNC, /* a local filesystem's: not before */
+	COMMIT_CLOSE, /* at close(2): NFS's promise */
+	COMMIT_FSYNC, /* never: the promise of a local filesystem */
 };
 
-/* What becomes of O_DIRECT on local files; fs/nfsd/vfs.c and fs/nfs/localio.c have servers' and clients' ways. */
+/* How O_DIRECT works on local files; fs/nfsd/vfs.c and fs/nfs/localio.c have the ways of the kernel's server and
+ * client. */
 enum odirect {
-	ODIRECT_THROUGH,  /* it reaches the backing filesystem, whose own EINVAL a misaligned request gets */
+	ODIRECT_THROUGH,  /* it reaches the backing filesystem, which answers misaligned requests with EINVAL */
 	ODIRECT_ANY,      /* the daemon reads past the page cache, whatever the alignment */
 	ODIRECT_BUFFERED, /* through the server's page cache */
 };
@@ -84,20 +88,20 @@ enum odirect {
 
 struct mount_options {
 	bool ro, nosuid, nodev, noexec, noatime; /* flags of the kernel's mount */
-	bool remount;                            /* change the flags of a mount that is there */
+	bool remount;                            /* change the flags of an existing mount */
 	bool noac;                               /* acregmin and acdirmin do not count */
 	bool nolock;                             /* the same as LOCAL_LOCK_ALL */
-	bool sync;                               /* of write(2): what was written is stable when it returns */
-	bool nocto;                              /* opening a file asks for no fresh attributes */
-	bool noresvport;
-	bool noacl;    /* leave NFSACL alone */
+	bool sync;                               /* data is stable when write(2) returns */
+	bool nocto;                              /* opening a file does not ask for fresh attributes */
+	bool noresvport;                         /* connect from any source port */
+	bool noacl;                              /* do not use NFSACL */
 	bool underlay; /* overlayfs may lie on the mount, instead of below the server's files */
 	bool debug;
 	unsigned port, mountport;                        /* 0: ask the port mapper */
 	unsigned proto, mountproto;                      /* enum protocol */
-	unsigned probeport;                              /* 0: the one that the sidecar tells */
+	unsigned probeport;                              /* 0: the sidecar says */
 	unsigned reprobe;                                /* seconds */
-	unsigned rsize, wsize;                           /* bytes; 0: what the server prefers */
+	unsigned rsize, wsize;                           /* bytes; 0: the server's preference */
 	unsigned acregmin, acregmax, acdirmin, acdirmax; /* seconds; in this order for actimeo */
 	unsigned lookupcache;                            /* enum lookup_cache */
 	unsigned local_lock;                             /* enum local_lock */
@@ -108,9 +112,9 @@ struct mount_options {
 	unsigned timeout; /* seconds that mounting may take in the foreground; 0: as retry says */
 	unsigned retry;   /* minutes, or RETRY_UNSET */
 	bool bg;
-	unsigned recovery; /* enum recovery */
-	unsigned timeo;    /* tenths of a second */
-	unsigned retrans;
+	unsigned recovery;  /* enum recovery */
+	unsigned timeo;     /* tenths of a second */
+	unsigned retrans;   /* repetitions */
 	unsigned nconnect;  /* connections */
 	unsigned local;     /* enum local_mode */
 	unsigned transport; /* enum fuse_transport */
@@ -118,35 +122,37 @@ struct mount_options {
 	char mounthost[256]; /* empty: the server */
 };
 
-/* The defaults; then options_parse() for every -o. */
+/* Sets the defaults; options_parse() follows for every -o. */
 void options_init(struct mount_options *o);
 
 /*
- * Takes a comma list as mount(8) gives it. A backslash or quotation marks protect a comma. On failure
- * -EINVAL and a sentence that names the option, the value and what would be right. sloppy: unknown
- * options are ignored (mount -s). When o->remount was set before, what the kernel shows of a FUSE
- * mount is accepted, since mount(8) hands it back then.
+ * Takes a list with commas, as mount(8) gives it. A backslash or quotation marks protect a comma. -EINVAL and a
+ * sentence if an option is wrong; -ENOMEM. With sloppy unknown options are ignored (mount -s). If o->remount was
+ * already set, the options that the kernel shows of a FUSE mount are accepted, since mount(8) gives them back for a
+ * remount.
  */
 int options_parse(struct mount_options *o, const char *list, bool sloppy, char *sentence, size_t size);
 
-/* Whether the list has "remount". */
+/* True if the list has "remount". */
 bool options_ask_remount(const char *list);
 
-/* The list that options_parse() makes these options of, but for "remount"; -ENOBUFS. */
+/* The list of which options_parse() makes the same options, without "remount"; -ENOBUFS. */
 int options_text(const struct mount_options *o, char *buf, size_t size);
 
-/* MS_* of mount(2). */
+/* The options as MS_* of mount(2). */
 unsigned long options_mount_flags(const struct mount_options *o);
 
 /*
- * Whether a running mount can be remounted to what is wanted: only mount flags may differ. What was
- * agreed with the server is as good as what the mount was given. -EINVAL and a sentence that names
- * the first option which cannot change.
+ * 0 if a remount can make the wanted options of a running mount: only mount flags may change. A wanted value must equal
+ * the running one, or the value that was agreed with the server. Otherwise -EINVAL and a sentence that names the first
+ * option that cannot change.
  */
 int options_check_remount(const struct mount_options *running, const struct mount_options *agreed,
 	const struct mount_options *wanted, char *sentence, size_t size);
 
-/* Every option with its value's form and what it means; those without effect; those refused, and values that are. */
+/* Prints each option with the form of its value and its meaning, then the names without effect, and the refused ones.
+ */
 void options_usage(FILE *to);
 
+/* The word of an enum local_mode, "unknown" for another number. */
 const char *local_mode_name(unsigned mode);
