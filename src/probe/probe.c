@@ -17,7 +17,7 @@
 #include "net/wake.h"
 #include "probe/local_rpc_client.h"
 #include "wire/nonce.h"
-#include "probe/owner_proof.h"
+#include "wire/owner_proof.h"
 #include "wire/registry.h"
 #include "net/tcp.h"
 

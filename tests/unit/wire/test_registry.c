@@ -16,7 +16,7 @@
 
 #include "localiofs/broker_protocol.h"
 #include "wire/nonce.h"
-#include "probe/owner_proof.h"
+#include "wire/owner_proof.h"
 #include "wire/registry.h"
 #include "sidecar/registry/nonces.h"
 #include "sidecar/registry/owner_check.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "probe/owner_proof.h"
+#include "wire/owner_proof.h"
 
 #include <sys/mman.h>
 #include <sys/xattr.h>

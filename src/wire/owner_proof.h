@@ -8,7 +8,7 @@
 #include "localiofs/registry_layout.h"
 
 /*
- * A memfd that carries the proof, the caller's. -EPERM without CAP_SYS_ADMIN in the initial user namespace; another
- * errno where the kernel has no such attributes.
+ * A memfd with the proof as its attribute; the caller closes it. -EPERM without CAP_SYS_ADMIN in the initial user
+ * namespace; another errno where the kernel has no trusted.* attributes on memfds.
  */
 int owner_proof_make(const struct owner_proof *proof);
