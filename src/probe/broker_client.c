@@ -9,7 +9,7 @@
 #include "net/scm_fd.h"
 
 #define BUCKETS            256 /* of calls in flight, by id */
-#define CONNECT_PATIENCE_S 3   /* while others stand in the queue of the listening socket */
+#define CONNECT_PATIENCE_S 3   /* while the queue of the listening socket is full */
 
 struct queued {
 	struct list node;
@@ -28,7 +28,7 @@ struct broker_client {
 	uint64_t next_id;
 	bool closed;
 	struct list calls[BUCKETS];
-	struct list queue; /* struct queued.node: sends that would have blocked */
+	struct list queue; /* struct queued.node: requests that would have blocked */
 };
 
 int broker_client_connect(const struct sockaddr_un *address, broker_event_fn event, void *arg,
@@ -111,7 +111,7 @@ pid_t broker_client_peer_pid(const struct broker_client *b)
 	return b->peer_pid;
 }
 
-/* 0, or a negative errno: -EAGAIN when it would block. */
+/* -EAGAIN if sending would block. */
 static int send_packet(int socket, const void *packet, size_t length, int fd)
 {
 	struct scm_fd control;
@@ -122,7 +122,8 @@ static int send_packet(int socket, const void *packet, size_t length, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* Under the lock: sends, or queues what would block. A broken connection is the reader's to find. */
+/* The caller holds the lock. Sends the request, or queues it if sending would block. The reader finds a broken
+ * connection. */
 static int send_or_queue(struct broker_client *b, const struct broker_header *header, const void *body, int fd)
 {
 	size_t length = header->length - sizeof(*header);

@@ -71,7 +71,7 @@ static void ask(struct local_rpc *l)
 		finish_unconnected(l, r);
 		return;
 	}
-	/* A fresh connection takes a message this small at once. */
+	/* A fresh connection takes such a small message at once. */
 	if (send(l->fd, l->record, l->size, MSG_NOSIGNAL) != (ssize_t)l->size) {
 		finish(l, REASON_PROBE_REFUSED);
 		return;

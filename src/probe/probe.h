@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The probe: finds out whether the NFS server is on this host and keeps the session with its
- * sidecar. One thread runs the state machine:
+ * The probe finds out whether the NFS server is on this host, and keeps the session with the server's sidecar. One
+ * thread runs the state machine:
  *
- *	waiting -> trust the registry, and the socket in it -> connect to the sidecar
- *	        -> announce half a nonce, get the other half -> find its hash in the registry
- *	        -> ask UUID_IS_LOCAL at the server's address -> MATCHED on our own connection
- *	        -> PROVE where this process owns the machine
- *	        -> HELLO with the root handle -> the root is the same file -> session
+ *	waiting -> check the registry and the socket in it -> connect to the sidecar
+ *	        -> announce half of a nonce, get the other half -> find the nonce's hash in the registry
+ *	        -> ask UUID_IS_LOCAL at the server's address -> MATCHED arrives on this process's own connection
+ *	        -> PROVE, if this process owns the machine
+ *	        -> HELLO with the root handle -> both sides see the same root -> session
  *	        -> (connection ends, REVOKE, GOODBYE) -> waiting
  *
- * A failed attempt is remembered with its reason and repeated: at first soon, then less and less
- * often, at least every reprobe seconds, with jitter; every two seconds while nobody listens; at once when
- * probe_kick() says that the NFS connection came back. In the session the question is repeated, too.
+ * The status keeps the reason of a failed attempt. The next attempt comes soon at first, then less and less often, but
+ * at least every reprobe seconds, with jitter; every two seconds while no sidecar listens; and at once at probe_kick(),
+ * for example when the NFS connection came back. During a session the question is repeated, too.
  *
- * Each session has a generation, never 0 and never used twice. Grants of one generation are worth
- * nothing in another: a REVOKE begins a new generation on the same connection.
+ * Each session has a generation, which is never 0 and never used twice. Grants of one generation are void in any other.
+ * REVOKE begins a new generation on the same connection.
  *
- * probe_send() may be called on any thread and never blocks; done runs on the probe's thread, or at
- * once when there is no session.
+ * Functions may be called on any thread and never block, except probe_stop() and probe_free(), which wait for the
+ * thread. Times are in milliseconds where the name does not say otherwise. The files behind this header:
+ * probe_internal.h.
  */
 #pragma once
 
@@ -30,21 +31,21 @@
 
 struct probe_options {
 	const char *registry; /* directory */
-	unsigned port;        /* probeport=, or 0: where the sidecar says */
+	unsigned port;        /* probeport=; 0: the port that the sidecar says */
 	unsigned reprobe_s;
 	bool reserved_port;
-	const char *asker; /* the mount's spec, for people */
+	const char *asker; /* the mount's spec, for the log */
 
-	/* Both are called on the probe's thread and may block. */
-	/* What NFS says of the root handle. */
+	/* The next two are called on the probe's thread and may block. */
+	/* The root's attributes by NFS. */
 	int (*root_attr)(void *arg, struct broker_attr *ret);
-	/* Where the NFS connection goes; -ENOTCONN while there is none. */
+	/* The address of the NFS connection; -ENOTCONN without a connection. */
 	int (*server_address)(void *arg, struct sockaddr_storage *ret);
 	/* A session of this generation begins (true) or has ended; must not block. */
 	void (*session)(void *arg, uint64_t generation, bool up);
 	/*
-	 * What is to be done from time to time during a session, on the probe's thread: returns the
-	 * milliseconds until the next time, -1 for not before probe_wake().
+	 * Regular work during a session, on the probe's thread. Returns the milliseconds until the next call, or -1 to
+	 * wait for probe_wake().
 	 */
 	int (*housekeep)(void *arg);
 	void *arg;
@@ -59,50 +60,51 @@ enum probe_state {
 struct probe_status {
 	enum probe_state state;
 	enum reason reason;
-	char detail[256];   /* the sentence for people, may be empty */
+	char detail[256];   /* a sentence for people; may be empty */
 	int64_t last_probe; /* seconds since the epoch, 0 for never */
 	uint64_t attempts;
 	pid_t sidecar_pid;          /* 0 when not visible */
-	char peer[BROKER_PEER_LEN]; /* as the sidecar saw the probe's question */
+	char peer[BROKER_PEER_LEN]; /* address and port of the question, as the sidecar saw them */
 	char export_path[128];
 };
 
 struct probe;
 
-/* The options' strings are copied. Nothing happens yet. */
+/* Copies the strings of the options. The thread starts with probe_start(). */
 int probe_new(const struct probe_options *options, struct probe **ret);
 
 /*
- * Starts the thread: fuse_fd is the mount's /dev/fuse and stays the caller's, -1 when nothing can be
- * registered on it; root is the mount's handle.
+ * Starts the thread. fuse_fd is the mount's /dev/fuse, which stays the caller's; -1 if the mount cannot register
+ * backing files. root is the handle of the mount's root.
  */
 int probe_start(struct probe *p, int fuse_fd, const struct broker_fh *root);
 
-/* Ends the session and the thread; requests from now on end with -ENOTCONN. Takes NULL. */
+/* Ends the session and the thread; later requests end with -ENOTCONN. Takes NULL. */
 void probe_stop(struct probe *p);
 
 /* Takes NULL; returns NULL. */
 struct probe *probe_free(struct probe *p);
 
-/* Probe again now; in a session: repeat the question. */
+/* Makes the thread probe now; during a session it repeats the question. */
 void probe_kick(struct probe *p);
 
-/* Lets housekeep() be called soon. */
+/* Makes the thread call housekeep() soon. */
 void probe_wake(struct probe *p);
 
 void probe_status(struct probe *p, struct probe_status *ret);
 
-/* The session's generation, 0 when there is none. Cheap. */
+/* The session's generation, 0 without a session. Cheap. */
 uint64_t probe_generation(struct probe *p);
 
-/* Whether the sidecar may send descriptors for writing in the session. */
+/* True if the sidecar may send descriptors for writing during the session. */
 bool probe_is_trusted(const struct probe *p);
 
 /*
- * Whether the server answers from memory what files are like, and must be told of what was changed past it: as the last
- * session's sidecar said, also when that has ended.
+ * True if the server answers GETATTR from memory, and must be made to look at files that were changed locally. The
+ * sidecar of the last session said so; the answer stays after that session.
  */
 bool probe_server_remembers(const struct probe *p);
 
-/* A request of the session; -ENOTCONN through done when there is none. */
+/* Sends a request of the session. call->done() runs on the probe's thread; without a session at once, with -ENOTCONN.
+ */
 void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);

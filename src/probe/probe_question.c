@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "probe/probe_internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "localiofs/local_rpc.h"
+
+#define RECHECKS         3     /* questions in the time for which the sidecar believes the last one */
+#define RECHECK_RETRY_MS 20000 /* at most, until a repetition that failed is tried again */
+
+/* ---- exchanges ---- */
+
+static void on_reply(struct broker_call *call, int error, const void *body)
+{
+	struct exchange *x = CONTAINER_OF(call, struct exchange, call);
+
+	x->answered = true;
+	x->error = error;
+	if (error < 0)
+		return;
+	if (call->type == BROKER_HELLO)
+		memcpy(&x->body.hello, body, sizeof(x->body.hello));
+	else if (call->type == BROKER_ANNOUNCE)
+		memcpy(&x->body.announced, body, sizeof(x->body.announced));
+	else
+		memcpy(&x->body.status, body, sizeof(x->body.status));
+}
+
+void probe_begin_exchange(struct probe *p, struct exchange *x, uint32_t type, const void *body, size_t length, int fd)
+{
+	memset(x, 0, sizeof(*x));
+	x->call.done = on_reply;
+	broker_client_send(p->broker, &x->call, type, body, length, fd);
+}
+
+/* ---- the announcement and the question ---- */
+
+void probe_announcement_init(struct announcement *n)
+{
+	n->body = (struct broker_announce){.version = BROKER_VERSION};
+	nonce_half(n->body.uuid);
+}
+
+void probe_announced_nonce(const struct announcement *n, uint8_t ret[NONCE_BYTES])
+{
+	nonce_make(n->body.uuid, n->exchange.body.announced.uuid, ret);
+}
+
+int probe_begin_question(struct probe *p, const struct announcement *n, unsigned *ret_port)
+{
+	unsigned from_sidecar = n->exchange.body.announced.probeport;
+	struct local_rpc_question q = {.reserved_port = p->options.reserved_port, .timeout_ms = STEP_TIMEOUT_MS};
+	int r = p->options.server_address(p->options.arg, &q.server);
+
+	if (r < 0)
+		return r;
+	q.port = p->options.port != 0                              ? p->options.port
+		 : from_sidecar != 0 && from_sidecar <= UINT16_MAX ? from_sidecar
+								   : LOCAL_RPC_PORT;
+	*ret_port = q.port;
+	probe_announced_nonce(n, q.uuid);
+	log_debug("probe: asks the server's host at port %u", q.port);
+	p->matched = false;
+	local_rpc_end(&p->rpc);
+	local_rpc_begin(&p->rpc, &q);
+	return 0;
+}
+
+void probe_format_source(const struct probe *p, char ret[IP_ADDRESS_TEXT])
+{
+	struct ip_address address;
+	uint16_t port;
+
+	if (ip_address_from_sockaddr(&p->rpc.source, &address, &port) < 0)
+		ret[0] = '\0';
+	else
+		ip_address_format_port(&address, port, ret);
+}
+
+/* ---- the repetition during the session ---- */
+
+/* A repetition that did not get an answer is tried again sooner than a good one. */
+static void schedule_recheck(struct probe *p, bool good)
+{
+	p->recheck_ms = now_ms() + (good ? p->recheck_every_ms : MIN(p->recheck_every_ms, RECHECK_RETRY_MS));
+}
+
+void probe_begin_rechecks(struct probe *p)
+{
+	p->recheck_every_ms = MAX(p->believed_s, 1) * 1000U / RECHECKS;
+	p->rechecking = false;
+	schedule_recheck(p, true);
+}
+
+/*
+ * The question is repeated from time to time, and after each reconnect to the NFS server. The sidecar judges whether
+ * the client's address is still the same: it ends a session whose address went to another client, or whose last match
+ * is too old.
+ */
+void probe_recheck(struct probe *p)
+{
+	uint64_t now = now_ms();
+	unsigned port;
+
+	if (atomic_exchange(&p->kicked, false))
+		p->recheck_ms = p->recheck_ms != 0 ? now : 0;
+	if (p->recheck_ms != 0 && now >= p->recheck_ms) {
+		p->recheck_ms = 0;
+		p->rechecking = true;
+		probe_announcement_init(&p->recheck);
+		probe_begin_exchange(p, &p->recheck.exchange, BROKER_ANNOUNCE, &p->recheck.body,
+			sizeof(p->recheck.body), -1);
+	}
+	if (p->rechecking && p->recheck.exchange.answered) {
+		p->rechecking = false;
+		if (p->recheck.exchange.error < 0 || p->recheck.exchange.body.announced.error < 0 ||
+			probe_begin_question(p, &p->recheck, &port) < 0)
+			schedule_recheck(p, false);
+	}
+	if (p->recheck_ms == 0 && !p->rechecking && p->rpc.answer != REASON_PROBING)
+		schedule_recheck(p, p->rpc.answer == REASON_NONE);
+}
