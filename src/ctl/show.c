@@ -190,18 +190,15 @@ static void show_locks(FILE *to, const char *label, const json_t *status)
 static void clean(json_t *json)
 {
 	_cleanup_free_ char *text = json_is_string(json) ? strdup(json_string_value(json)) : NULL;
-	const char *key;
-	json_t *value;
-	size_t n;
 
 	if (text) {
 		text_clean(text);
 		(void)json_string_set(json, text);
 	}
-	json_object_foreach (json, key, value)
-		clean(value);
-	json_array_foreach (json, n, value)
-		clean(value);
+	for (void *i = json_object_iter(json); i; i = json_object_iter_next(json, i))
+		clean(json_object_iter_value(i));
+	for (size_t n = 0; n < json_array_size(json); n++)
+		clean(json_array_get(json, n));
 }
 
 void show_text(FILE *to, const char *dir, json_t *status)
