@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Why a mount, an inode or a grant is not local. One table: the number travels in the broker
- * protocol, the code is stable for scripts (localioctl status --json), the sentence is for people.
- * New reasons are appended; numbers and codes never change.
+ * The reasons why a mount, an inode or a grant is not local. The number travels in the broker protocol, the code is for
+ * scripts (localioctl status --json), and the sentence, which says the fact and the way out, is for people. A new
+ * reason is a line at the end of the table and an item in localioctl(8). Numbers and codes never change. No state.
  */
 #pragma once
 
@@ -10,43 +10,43 @@
 #define REASON_TABLE(X) \
 	X(NONE,              0, "none",               "nothing is wrong") \
 	X(LOCAL,             1, "local",              "the server is on this host and its sidecar answers") \
-	X(PROBING,           2, "probing",            "the first probe has not finished yet") \
-	X(OFF,               3, "off",                "local=off was asked for") \
-	X(NO_PASSTHROUGH,    4, "no-passthrough",     "this kernel or libfuse has no FUSE passthrough") \
-	X(NO_REGISTRY,       5, "no-registry",        "the registry directory is not there: no sidecar runs on this host, or this container does not see its registry") \
-	X(BAD_REGISTRY,      6, "bad-registry",       "the registry is not to be trusted: a sidecar must have made and marked it, on tmpfs, writable by nobody else") \
-	X(REGISTRY_FULL,     7, "registry-full",      "the sidecar's registry has no slot left") \
-	X(NO_BROKER,         8, "no-broker",          "nobody listens on the registry's broker socket: the sidecar is not running") \
-	X(BAD_BROKER,        9, "bad-broker",         "the broker socket carries no mark of a sidecar, or the process behind it does not answer") \
-	X(PROBE_REFUSED,    10, "probe-refused",      "the server's host does not answer on probeport=: no sidecar runs there, or a firewall shuts the port") \
-	X(PROBE_TIMEOUT,    11, "probe-timeout",      "the server's host did not answer the probe in time") \
-	X(PROBE_DENIED,     12, "probe-denied",       "the sidecar on the server's host refused the probe") \
-	X(NOT_MATCHED,      13, "not-matched",        "the server's sidecar does not see this mount's registry: it is on another host") \
-	X(WRONG_EXPORT,     14, "wrong-export",       "the sidecar on this host has another filesystem under the export's handle than the NFS server") \
-	X(NOT_EXPORTED,     15, "not-exported",       "the sidecar finds no export for the handle") \
-	X(CLIENT_DENIED,    16, "client-denied",      "the export's options do not allow this client") \
-	X(NOT_SERVING,      17, "not-serving",        "the NFS server is not serving now") \
-	X(BAD_HANDLE,       18, "bad-handle",         "the file handle is not of a kind that the sidecar can resolve") \
-	X(BAD_DESCRIPTOR,   19, "bad-descriptor",     "the descriptor that came with HELLO is no /dev/fuse descriptor of a mount") \
-	X(SESSION_LOST,     20, "session-lost",       "the connection to the sidecar ended") \
-	X(SIDECAR_STOPPED,  21, "sidecar-stopped",    "the sidecar was stopped") \
-	X(REVOKED,          22, "revoked",            "the sidecar withdrew the export or its options changed") \
-	X(LIMIT,            23, "limit",              "a limit of the sidecar is reached") \
-	X(NOT_REGULAR,      24, "not-regular",        "only regular files have a local path") \
-	X(APPEND_ONLY,      25, "append-only",        "append-only and immutable files have no local path") \
-	X(UNREADABLE,       26, "unreadable",         "no credential that this client may claim may read the file") \
-	X(KERNEL_REFUSED,   27, "kernel-refused",     "the kernel refused to register the backing file") \
-	X(PROTOCOL,         28, "protocol",           "the other side broke the broker protocol") \
-	X(NFS_DOWN,         29, "nfs-down",           "the connection to the NFS server is lost") \
-	X(SUBTREE_CHECK,    30, "subtree-check",      "the export has subtree_check, a promise that a local path cannot keep") \
+	X(PROBING,           2, "probing",            "the first probe has not finished yet; it takes a few seconds at most") \
+	X(OFF,               3, "off",                "the mount has local=off; mount it without that option to use local paths") \
+	X(NO_PASSTHROUGH,    4, "no-passthrough",     "this kernel or libfuse has no FUSE passthrough; it needs Linux 6.9 with CONFIG_FUSE_PASSTHROUGH") \
+	X(NO_REGISTRY,       5, "no-registry",        "the registry directory does not exist; start localiofs-sidecar on this host, or make its registry visible in this container") \
+	X(BAD_REGISTRY,      6, "bad-registry",       "the registry cannot be trusted; it must be on tmpfs, made and marked by a sidecar, and writable by nobody else") \
+	X(REGISTRY_FULL,     7, "registry-full",      "the sidecar's registry has no free slot; the next probes try again") \
+	X(NO_BROKER,         8, "no-broker",          "no process listens on the registry's broker socket; start localiofs-sidecar") \
+	X(BAD_BROKER,        9, "bad-broker",         "the broker socket has no mark of a sidecar, or the process behind it does not answer; restart localiofs-sidecar") \
+	X(PROBE_REFUSED,    10, "probe-refused",      "the server's host does not answer on the sidecar's port; start localiofs-sidecar there, or open the port (probeport=) in the firewall") \
+	X(PROBE_TIMEOUT,    11, "probe-timeout",      "the server's host did not answer the probe in time; check the firewall and the load of that host") \
+	X(PROBE_DENIED,     12, "probe-denied",       "the program on the sidecar's port refused the probe; check that probeport= is the port of localiofs-sidecar") \
+	X(NOT_MATCHED,      13, "not-matched",        "the server's sidecar does not see this mount's registry; the server is on another host, or this container does not share the host's registry") \
+	X(WRONG_EXPORT,     14, "wrong-export",       "the sidecar on this host has another filesystem under the export's file handle than the NFS server; check that it serves the same exports") \
+	X(NOT_EXPORTED,     15, "not-exported",       "the sidecar finds no export for the file handle; check the exports with localiofs-sidecar --check") \
+	X(CLIENT_DENIED,    16, "client-denied",      "the export's options do not allow this client; add the client to the export") \
+	X(NOT_SERVING,      17, "not-serving",        "the NFS server does not listen now; start it") \
+	X(BAD_HANDLE,       18, "bad-handle",         "the sidecar cannot resolve this kind of file handle, or the file is gone; the NFS server decides") \
+	X(BAD_DESCRIPTOR,   19, "bad-descriptor",     "the descriptor that came with HELLO is not the /dev/fuse descriptor of a mount; the next probes try again") \
+	X(SESSION_LOST,     20, "session-lost",       "the connection to the sidecar ended; check that localiofs-sidecar runs") \
+	X(SIDECAR_STOPPED,  21, "sidecar-stopped",    "the sidecar was stopped; start localiofs-sidecar") \
+	X(REVOKED,          22, "revoked",            "the export was withdrawn or its options changed; new opens use the present options") \
+	X(LIMIT,            23, "limit",              "a limit of the sidecar is reached; localiofs-sidecar(8) lists the limits") \
+	X(NOT_REGULAR,      24, "not-regular",        "only regular files have a local path; the NFS server serves the others") \
+	X(APPEND_ONLY,      25, "append-only",        "append-only and immutable files have no local path; the NFS server serves them") \
+	X(UNREADABLE,       26, "unreadable",         "no credential that this client may use can read the file; the NFS server decides") \
+	X(KERNEL_REFUSED,   27, "kernel-refused",     "the kernel refused to register the backing file; the NFS server serves it") \
+	X(PROTOCOL,         28, "protocol",           "the other side broke the broker protocol; install the same release of localiofs and localiofs-sidecar") \
+	X(NFS_DOWN,         29, "nfs-down",           "the connection to the NFS server is lost; the next probe begins when it is back") \
+	X(SUBTREE_CHECK,    30, "subtree-check",      "the export has subtree_check, which a local path cannot honour; export with no_subtree_check") \
 	X(EXPORT_OPTIONS,   31, "export-options",     "the export has an option or a kind of client that the sidecar cannot honour; localiofs-sidecar --check names it") \
-	X(NOT_CONNECTED,    32, "not-connected",      "the client holds no connection to the NFS server at the address that it was matched with") \
-	X(SET_ID,           33, "set-id",             "files with set-id bits have no local path: who writes decides whether they keep them") \
-	X(NO_URING,         34, "no-uring",           "local=uring was asked for, and this kernel has no io_uring or does not allow it: sysctl kernel.io_uring_disabled, or a seccomp filter of the container") \
-	X(VERSION,          35, "version",            "the sidecar speaks another version of the broker protocol: install the same release of localiofs and localiofs-sidecar") \
-	X(NO_PERMISSION,    36, "no-permission",      "a security module or seccomp filter keeps the sidecar's mark on the registry from being read") \
-	X(NO_PROC,          37, "no-proc",            "/proc is not mounted, by which the registry is looked at safely") \
-	X(PEER_CHANGED,     38, "peer-changed",       "the client's address is not the one any more that its session began with")
+	X(NOT_CONNECTED,    32, "not-connected",      "the client has no connection to the NFS server from the address with which it was matched; the next session begins when it has") \
+	X(SET_ID,           33, "set-id",             "files with set-id bits have no local path, since the server decides which writers clear the bits") \
+	X(NO_URING,         34, "no-uring",           "local=uring needs io_uring, which this kernel does not have or allow; check the sysctl kernel.io_uring_disabled and the container's seccomp filter") \
+	X(VERSION,          35, "version",            "the sidecar speaks another version of the broker protocol; install the same release of localiofs and localiofs-sidecar") \
+	X(NO_PERMISSION,    36, "no-permission",      "a security module or seccomp filter forbids reading the sidecar's mark on the registry; allow the attribute security.localiofs") \
+	X(NO_PROC,          37, "no-proc",            "/proc is not mounted, and checking the registry safely needs it; mount /proc") \
+	X(PEER_CHANGED,     38, "peer-changed",       "the client's address changed since its session began; the next session begins at once")
 /* clang-format on */
 
 enum reason {
@@ -55,6 +55,6 @@ enum reason {
 #undef X
 };
 
-/* The stable code and the sentence of a reason; "unknown" for a number of a later version. */
+/* The code and the sentence of a reason; "unknown" for a number that only later versions know. */
 const char *reason_code(unsigned reason);
 const char *reason_text(unsigned reason);
