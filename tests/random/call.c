@@ -53,6 +53,13 @@ struct timespec call_time(int64_t t)
 	return (struct timespec){.tv_sec = t / 1000000000, .tv_nsec = t % 1000000000};
 }
 
+static call_function *function_of(enum op_kind kind)
+{
+	if (calls_of_names[kind])
+		return calls_of_names[kind];
+	return calls_of_files[kind] ? calls_of_files[kind] : calls_of_data[kind];
+}
+
 void call_run(void *arg)
 {
 	struct call *c = arg;
@@ -64,8 +71,7 @@ void call_run(void *arg)
 	c->new_map = NULL;
 	memset(c->more, 0, sizeof(c->more));
 	errno = 0;
-	if (!call_data(c) && !call_files(c) && !call_names(c))
-		abort();
+	function_of(c->op->kind)(c);
 	if (c->result < 0 && c->error == 0)
 		c->error = errno;
 	call_look(c);

@@ -67,7 +67,8 @@ int call_list(struct call *c, int fd);
 /* An operation's time as utimensat() takes it. */
 struct timespec call_time(int64_t t);
 
-/* call_run()'s own; false when the kind is not among theirs. */
-bool call_names(struct call *c);
-bool call_files(struct call *c);
-bool call_data(struct call *c);
+/* For call_run(): the system call of each kind. Each kind is in one of the tables, and NULL in the others. */
+typedef void call_function(struct call *c);
+extern call_function *const calls_of_names[OP_COUNT];
+extern call_function *const calls_of_files[OP_COUNT];
+extern call_function *const calls_of_data[OP_COUNT];

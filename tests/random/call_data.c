@@ -131,37 +131,22 @@ static void do_mmap(struct call *c)
 	c->new_map = at == MAP_FAILED ? NULL : at;
 }
 
-bool call_data(struct call *c)
+static void do_munmap(struct call *c)
 {
-	switch (c->op->kind) {
-	case OP_READ:
-	case OP_PREAD:
-	case OP_READV:
-		do_read(c);
-		break;
-	case OP_WRITE:
-	case OP_PWRITE:
-	case OP_WRITEV:
-		do_write(c);
-		break;
-	case OP_SENDFILE:
-		do_sendfile(c);
-		break;
-	case OP_COPYRANGE:
-		do_copyrange(c);
-		break;
-	case OP_MMAP:
-		do_mmap(c);
-		break;
-	case OP_MAPREAD:
-	case OP_MAPWRITE:
-		do_map_access(c);
-		break;
-	case OP_MUNMAP:
-		c->result = munmap(c->map, c->map_length);
-		break;
-	default:
-		return false;
-	}
-	return true;
+	c->result = munmap(c->map, c->map_length);
 }
+
+call_function *const calls_of_data[OP_COUNT] = {
+	[OP_READ] = do_read,
+	[OP_PREAD] = do_read,
+	[OP_READV] = do_read,
+	[OP_WRITE] = do_write,
+	[OP_PWRITE] = do_write,
+	[OP_WRITEV] = do_write,
+	[OP_SENDFILE] = do_sendfile,
+	[OP_COPYRANGE] = do_copyrange,
+	[OP_MMAP] = do_mmap,
+	[OP_MAPREAD] = do_map_access,
+	[OP_MAPWRITE] = do_map_access,
+	[OP_MUNMAP] = do_munmap,
+};

@@ -88,6 +88,63 @@ static void do_list(struct call *c)
 	c->error = -r;
 }
 
+static void do_dup(struct call *c)
+{
+	c->new_fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
+	c->result = c->new_fd < 0 ? -1 : 0;
+}
+
+static void do_close(struct call *c)
+{
+	c->result = close(c->fd);
+}
+
+static void do_lseek(struct call *c)
+{
+	c->result = lseek(c->fd, c->op->a, (int)c->op->flags);
+}
+
+static void do_ftruncate(struct call *c)
+{
+	c->result = ftruncate(c->fd, c->op->a);
+}
+
+static void do_fsync(struct call *c)
+{
+	c->result = c->op->flags ? fdatasync(c->fd) : fsync(c->fd);
+}
+
+static void do_fadvise(struct call *c)
+{
+	c->error = posix_fadvise(c->fd, 0, 0, POSIX_FADV_DONTNEED);
+	c->result = c->error ? -1 : 0;
+}
+
+static void do_setfl(struct call *c)
+{
+	c->result = fcntl(c->fd, F_SETFL, c->op->flags);
+}
+
+static void do_fallocate(struct call *c)
+{
+	c->result = fallocate(c->fd, (int)c->op->flags, c->op->a, c->op->b);
+}
+
+static void do_fstat(struct call *c)
+{
+	c->result = fstat(c->fd, &(struct stat){0});
+}
+
+static void do_fchmod(struct call *c)
+{
+	c->result = fchmod(c->fd, c->op->mode);
+}
+
+static void do_fchown(struct call *c)
+{
+	c->result = fchown(c->fd, (uid_t)c->op->a, (gid_t)c->op->b);
+}
+
 static void do_futimens(struct call *c)
 {
 	struct timespec times[2] = {call_time(c->op->a), call_time(c->op->b)};
@@ -95,72 +152,36 @@ static void do_futimens(struct call *c)
 	c->result = futimens(c->fd, times);
 }
 
-bool call_files(struct call *c)
+static void do_flock(struct call *c)
 {
-	const struct op *op = c->op;
-
-	switch (op->kind) {
-	case OP_REOPEN:
-		do_reopen(c);
-		break;
-	case OP_DUP:
-		c->new_fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
-		c->result = c->new_fd < 0 ? -1 : 0;
-		break;
-	case OP_CLOSE:
-		c->result = close(c->fd);
-		break;
-	case OP_LSEEK:
-		c->result = lseek(c->fd, op->a, (int)op->flags);
-		break;
-	case OP_SEEKHOLE:
-		do_seekhole(c);
-		break;
-	case OP_FTRUNCATE:
-		c->result = ftruncate(c->fd, op->a);
-		break;
-	case OP_FSYNC:
-		c->result = op->flags ? fdatasync(c->fd) : fsync(c->fd);
-		break;
-	case OP_FADVISE:
-		c->error = posix_fadvise(c->fd, 0, 0, POSIX_FADV_DONTNEED);
-		c->result = c->error ? -1 : 0;
-		break;
-	case OP_SETFL:
-		c->result = fcntl(c->fd, F_SETFL, op->flags);
-		break;
-	case OP_FALLOCATE:
-		c->result = fallocate(c->fd, (int)op->flags, op->a, op->b);
-		break;
-	case OP_FSTAT:
-		c->result = fstat(c->fd, &(struct stat){0});
-		break;
-	case OP_LISTDIR:
-	case OP_SEEKDIR:
-		do_list(c);
-		break;
-	case OP_FCHMOD:
-		c->result = fchmod(c->fd, op->mode);
-		break;
-	case OP_FCHOWN:
-		c->result = fchown(c->fd, (uid_t)op->a, (gid_t)op->b);
-		break;
-	case OP_FUTIMENS:
-		do_futimens(c);
-		break;
-	case OP_FLOCK:
-		c->result = flock(c->fd, (int)op->flags | LOCK_NB);
-		break;
-	case OP_OFDLOCK:
-		do_lock(c);
-		break;
-	case OP_FCHDIR:
-		c->result = fchdir(c->fd);
-		if (c->result == 0)
-			c->new_fd = open(".", O_PATH | O_CLOEXEC);
-		break;
-	default:
-		return false;
-	}
-	return true;
+	c->result = flock(c->fd, (int)c->op->flags | LOCK_NB);
 }
+
+static void do_fchdir(struct call *c)
+{
+	c->result = fchdir(c->fd);
+	if (c->result == 0)
+		c->new_fd = open(".", O_PATH | O_CLOEXEC);
+}
+
+call_function *const calls_of_files[OP_COUNT] = {
+	[OP_REOPEN] = do_reopen,
+	[OP_DUP] = do_dup,
+	[OP_CLOSE] = do_close,
+	[OP_LSEEK] = do_lseek,
+	[OP_SEEKHOLE] = do_seekhole,
+	[OP_FTRUNCATE] = do_ftruncate,
+	[OP_FSYNC] = do_fsync,
+	[OP_FADVISE] = do_fadvise,
+	[OP_SETFL] = do_setfl,
+	[OP_FALLOCATE] = do_fallocate,
+	[OP_FSTAT] = do_fstat,
+	[OP_LISTDIR] = do_list,
+	[OP_SEEKDIR] = do_list,
+	[OP_FCHMOD] = do_fchmod,
+	[OP_FCHOWN] = do_fchown,
+	[OP_FUTIMENS] = do_futimens,
+	[OP_FLOCK] = do_flock,
+	[OP_OFDLOCK] = do_lock,
+	[OP_FCHDIR] = do_fchdir,
+};

@@ -124,82 +124,95 @@ static void do_getcwd(struct call *c)
 		c->size = strlen((char *)c->data);
 }
 
-bool call_names(struct call *c)
+static void do_truncate(struct call *c)
+{
+	c->result = truncate(c->op->path, c->op->a);
+}
+
+static void do_stat(struct call *c)
+{
+	c->result = statx(c->dir, c->op->path, (int)c->op->flags, STATX_BASIC_STATS, &(struct statx){0});
+}
+
+static void do_access(struct call *c)
+{
+	c->result = syscall(SYS_faccessat2, c->dir, c->op->path, c->op->mode, c->op->flags);
+}
+
+static void do_link(struct call *c)
+{
+	c->result = linkat(c->dir, c->op->path, c->dir2, c->op->path2, (int)c->op->flags);
+}
+
+static void do_symlink(struct call *c)
+{
+	c->result = symlinkat(c->op->path2, c->dir, c->op->path);
+}
+
+static void do_unlink(struct call *c)
+{
+	c->result = unlinkat(c->dir, c->op->path, 0);
+}
+
+static void do_rmdir(struct call *c)
+{
+	c->result = unlinkat(c->dir, c->op->path, AT_REMOVEDIR);
+}
+
+static void do_rename(struct call *c)
+{
+	c->result = renameat2(c->dir, c->op->path, c->dir2, c->op->path2, c->op->flags);
+}
+
+static void do_mkdir(struct call *c)
+{
+	c->result = mkdirat(c->dir, c->op->path, c->op->mode);
+}
+
+static void do_mknod(struct call *c)
+{
+	c->result = mknodat(c->dir, c->op->path, c->op->mode, (dev_t)c->op->a);
+}
+
+static void do_chmod(struct call *c)
+{
+	c->result = fchmodat(c->dir, c->op->path, c->op->mode, 0);
+}
+
+static void do_chown(struct call *c)
 {
 	const struct op *op = c->op;
 
-	switch (op->kind) {
-	case OP_OPEN:
-		do_open(c);
-		break;
-	case OP_TMPFILE:
-		do_tmpfile(c);
-		break;
-	case OP_TRUNCATE:
-		c->result = truncate(op->path, op->a);
-		break;
-	case OP_STAT:
-		c->result = statx(c->dir, op->path, (int)op->flags, STATX_BASIC_STATS, &(struct statx){0});
-		break;
-	case OP_ACCESS:
-		c->result = syscall(SYS_faccessat2, c->dir, op->path, op->mode, op->flags);
-		break;
-	case OP_LIST:
-		do_list(c);
-		break;
-	case OP_CONTENT:
-		do_content(c);
-		break;
-	case OP_STATVFS:
-		do_statvfs(c);
-		break;
-	case OP_LINK:
-		c->result = linkat(c->dir, op->path, c->dir2, op->path2, (int)op->flags);
-		break;
-	case OP_SYMLINK:
-		c->result = symlinkat(op->path2, c->dir, op->path);
-		break;
-	case OP_READLINK:
-		do_readlink(c);
-		break;
-	case OP_UNLINK:
-		c->result = unlinkat(c->dir, op->path, 0);
-		break;
-	case OP_RMDIR:
-		c->result = unlinkat(c->dir, op->path, AT_REMOVEDIR);
-		break;
-	case OP_RENAME:
-		c->result = renameat2(c->dir, op->path, c->dir2, op->path2, op->flags);
-		break;
-	case OP_MKDIR:
-		c->result = mkdirat(c->dir, op->path, op->mode);
-		break;
-	case OP_MKNOD:
-		c->result = mknodat(c->dir, op->path, op->mode, (dev_t)op->a);
-		break;
-	case OP_CHMOD:
-		c->result = fchmodat(c->dir, op->path, op->mode, 0);
-		break;
-	case OP_CHOWN:
-		c->result = fchownat(c->dir, op->path, (uid_t)op->a, (gid_t)op->b, (int)op->flags);
-		break;
-	case OP_UTIMENS:
-		do_utimens(c);
-		break;
-	case OP_XATTR:
-		do_xattr(c);
-		break;
-	case OP_CHDIR:
-		do_chdir(c);
-		break;
-	case OP_GETCWD:
-		do_getcwd(c);
-		break;
-	case OP_UMASK:
-		c->result = umask(op->mode);
-		break;
-	default:
-		return false;
-	}
-	return true;
+	c->result = fchownat(c->dir, op->path, (uid_t)op->a, (gid_t)op->b, (int)op->flags);
 }
+
+static void do_umask(struct call *c)
+{
+	c->result = umask(c->op->mode);
+}
+
+call_function *const calls_of_names[OP_COUNT] = {
+	[OP_OPEN] = do_open,
+	[OP_TMPFILE] = do_tmpfile,
+	[OP_TRUNCATE] = do_truncate,
+	[OP_STAT] = do_stat,
+	[OP_ACCESS] = do_access,
+	[OP_LIST] = do_list,
+	[OP_CONTENT] = do_content,
+	[OP_STATVFS] = do_statvfs,
+	[OP_LINK] = do_link,
+	[OP_SYMLINK] = do_symlink,
+	[OP_READLINK] = do_readlink,
+	[OP_UNLINK] = do_unlink,
+	[OP_RMDIR] = do_rmdir,
+	[OP_RENAME] = do_rename,
+	[OP_MKDIR] = do_mkdir,
+	[OP_MKNOD] = do_mknod,
+	[OP_CHMOD] = do_chmod,
+	[OP_CHOWN] = do_chown,
+	[OP_UTIMENS] = do_utimens,
+	[OP_XATTR] = do_xattr,
+	[OP_CHDIR] = do_chdir,
+	[OP_GETCWD] = do_getcwd,
+	[OP_UMASK] = do_umask,
+};

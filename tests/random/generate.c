@@ -96,6 +96,16 @@ static void make_io(struct making *m, bool write)
 		op->flags = pick_percent(m, 60) ? 0 : (uint32_t)PICK(m, RWF_APPEND, RWF_DSYNC, RWF_SYNC);
 }
 
+static void make_read(struct making *m)
+{
+	make_io(m, false);
+}
+
+static void make_write(struct making *m)
+{
+	make_io(m, true);
+}
+
 static void make_copyrange(struct making *m)
 {
 	struct op *op = m->op;
@@ -196,203 +206,264 @@ static void make_lock(struct making *m)
 	op->b = (int64_t)pick_below(m, 500);
 }
 
-/* Kinds that name a file. */
-static bool make_by_name(struct making *m)
+static void make_tmpfile(struct making *m)
+{
+	existing_path(m, WANT_DIR);
+	m->op->mode = 0600;
+}
+
+static void make_truncate(struct making *m)
+{
+	pick_path(m, 92, WANT_REG, m->op->path, NULL);
+	m->op->a = pick_end(m, 4000);
+}
+
+static void make_stat(struct making *m)
+{
+	existing_path(m, WANT_ANY);
+	m->op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
+	m->op->flags |= (uint32_t)PICK(m, 0, 0, AT_STATX_FORCE_SYNC);
+}
+
+static void make_access(struct making *m)
+{
+	existing_path(m, WANT_ANY);
+	m->op->mode = (uint32_t)pick_below(m, 8);
+	m->op->flags = (uint32_t)PICK(m, 0, AT_EACCESS, AT_SYMLINK_NOFOLLOW);
+}
+
+static void make_list(struct making *m)
+{
+	existing_path(m, WANT_DIR);
+	m->op->seed = pick_below(m, 1 << 30);
+}
+
+static void make_content(struct making *m)
+{
+	existing_path(m, pick_percent(m, 95) ? WANT_REG : WANT_ANY);
+}
+
+static void make_statvfs(struct making *m)
+{
+	pick_path(m, 92, WANT_ANY, m->op->path, NULL);
+}
+
+static void make_link(struct making *m)
+{
+	existing_path(m, pick_percent(m, 85) ? WANT_REG : WANT_ANY);
+	pick_path(m, 15, WANT_ANY, m->op->path2, &m->op->dir2);
+	m->op->flags = pick_percent(m, 15) ? AT_SYMLINK_FOLLOW : 0;
+}
+
+static void make_readlink(struct making *m)
+{
+	existing_path(m, pick_percent(m, 85) ? WANT_LNK : WANT_ANY);
+}
+
+static void make_unlink(struct making *m)
+{
+	existing_path(m, pick_percent(m, 90) ? ~WANT_DIR : WANT_DIR);
+}
+
+static void make_mkdir(struct making *m)
+{
+	fresh_path(m);
+	m->op->mode = pick_directory_mode(m);
+}
+
+static void make_rmdir(struct making *m)
+{
+	existing_path(m, pick_percent(m, 90) ? WANT_DIR : WANT_ANY);
+}
+
+/* Only root changes the modes of directories, so that all actors can use most of the tree. */
+static void make_chmod(struct making *m)
+{
+	if (pick_percent(m, 40)) {
+		m->op->actor = ROOT;
+		m->op->mode = pick_directory_mode(m);
+		existing_path(m, WANT_DIR);
+	} else {
+		m->op->mode = pick_mode(m);
+		existing_path(m, ~WANT_DIR);
+	}
+}
+
+static void make_chown(struct making *m)
+{
+	existing_path(m, WANT_ANY);
+	m->op->a = pick_owner(m);
+	m->op->b = pick_group(m);
+	m->op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
+}
+
+static void make_utimens(struct making *m)
+{
+	existing_path(m, WANT_ANY);
+	m->op->a = pick_time(m);
+	m->op->b = pick_time(m);
+	m->op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
+}
+
+static void make_xattr(struct making *m)
+{
+	pick_path(m, 92, WANT_REG | WANT_DIR, m->op->path, NULL);
+	m->op->flags = (uint32_t)pick_below(m, 4);
+}
+
+static void make_chdir(struct making *m)
+{
+	pick_path(m, 92, WANT_DIR, m->op->path, NULL);
+}
+
+static void make_dup(struct making *m)
+{
+	m->op->slot = pick_any_slot(m, slot_is_any);
+	m->op->slot2 = pick_free_slot(m);
+}
+
+static void make_seek(struct making *m)
 {
 	struct op *op = m->op;
 
-	switch (op->kind) {
-	case OP_OPEN:
-		make_open(m);
-		break;
-	case OP_TMPFILE:
-		existing_path(m, WANT_DIR);
-		op->mode = 0600;
-		break;
-	case OP_TRUNCATE:
-		pick_path(m, 92, WANT_REG, op->path, NULL);
-		op->a = pick_end(m, 4000);
-		break;
-	case OP_STAT:
-		existing_path(m, WANT_ANY);
-		op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
-		op->flags |= (uint32_t)PICK(m, 0, 0, AT_STATX_FORCE_SYNC);
-		break;
-	case OP_ACCESS:
-		existing_path(m, WANT_ANY);
-		op->mode = (uint32_t)pick_below(m, 8);
-		op->flags = (uint32_t)PICK(m, 0, AT_EACCESS, AT_SYMLINK_NOFOLLOW);
-		break;
-	case OP_LIST:
-		existing_path(m, WANT_DIR);
-		op->seed = pick_below(m, 1 << 30);
-		break;
-	case OP_CONTENT:
-		existing_path(m, pick_percent(m, 95) ? WANT_REG : WANT_ANY);
-		break;
-	case OP_STATVFS:
-		pick_path(m, 92, WANT_ANY, op->path, NULL);
-		break;
-	case OP_LINK:
-		existing_path(m, pick_percent(m, 85) ? WANT_REG : WANT_ANY);
-		pick_path(m, 15, WANT_ANY, op->path2, &op->dir2);
-		op->flags = pick_percent(m, 15) ? AT_SYMLINK_FOLLOW : 0;
-		break;
-	case OP_SYMLINK:
-		make_symlink(m);
-		break;
-	case OP_READLINK:
-		existing_path(m, pick_percent(m, 85) ? WANT_LNK : WANT_ANY);
-		break;
-	case OP_UNLINK:
-		existing_path(m, pick_percent(m, 90) ? ~WANT_DIR : WANT_DIR);
-		break;
-	case OP_RENAME:
-		make_rename(m);
-		break;
-	case OP_MKDIR:
-		fresh_path(m);
-		op->mode = pick_directory_mode(m);
-		break;
-	case OP_RMDIR:
-		existing_path(m, pick_percent(m, 90) ? WANT_DIR : WANT_ANY);
-		break;
-	case OP_MKNOD:
-		make_mknod(m);
-		break;
-	case OP_CHMOD:
-		if (pick_percent(m, 40)) {
-			op->actor = ROOT; /* so that most of the tree stays open to all */
-			op->mode = pick_directory_mode(m);
-			existing_path(m, WANT_DIR);
-		} else {
-			op->mode = pick_mode(m);
-			existing_path(m, ~WANT_DIR);
-		}
-		break;
-	case OP_CHOWN:
-		existing_path(m, WANT_ANY);
-		op->a = pick_owner(m);
-		op->b = pick_group(m);
-		op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
-		break;
-	case OP_UTIMENS:
-		existing_path(m, WANT_ANY);
-		op->a = pick_time(m);
-		op->b = pick_time(m);
-		op->flags = pick_percent(m, 50) ? AT_SYMLINK_NOFOLLOW : 0;
-		break;
-	case OP_XATTR:
-		pick_path(m, 92, WANT_REG | WANT_DIR, op->path, NULL);
-		op->flags = (uint32_t)pick_below(m, 4);
-		break;
-	case OP_CHDIR:
-		pick_path(m, 92, WANT_DIR, op->path, NULL);
-		break;
-	default:
-		return false;
-	}
-	return true;
+	op->slot = pick_slot(m, slot_is_regular);
+	op->a = pick_offset(m, pick_size(m, op->slot));
+	op->flags = op->kind == OP_SEEKHOLE ? (uint32_t)PICK(m, SEEK_DATA, SEEK_HOLE) : (uint32_t)pick_below(m, 3);
+	if (op->flags == SEEK_CUR || op->flags == SEEK_END)
+		op->a = (int64_t)pick_below(m, 10000) - 6000;
 }
 
-/* Kinds that need something open; without it op->slot stays OP_NONE. */
-static void make_by_slot(struct making *m)
+static void make_ftruncate(struct making *m)
+{
+	m->op->slot = pick_slot(m, slot_is_writer);
+	m->op->a = pick_end(m, pick_size(m, m->op->slot));
+}
+
+static void make_fsync(struct making *m)
+{
+	m->op->slot = pick_slot(m, slot_is_writer);
+	m->op->flags = pick_percent(m, 40);
+}
+
+static void make_setfl(struct making *m)
+{
+	m->op->slot = pick_slot(m, slot_is_regular);
+	m->op->flags = O_NONBLOCK | (pick_percent(m, 50) ? O_APPEND : 0);
+}
+
+static void make_fallocate(struct making *m)
 {
 	struct op *op = m->op;
 
-	switch (op->kind) {
-	case OP_REOPEN:
-		make_reopen(m);
-		break;
-	case OP_DUP:
-		op->slot = pick_any_slot(m, slot_is_any);
-		op->slot2 = pick_free_slot(m);
-		break;
-	case OP_READ:
-	case OP_PREAD:
-	case OP_READV:
-	case OP_SENDFILE:
-		make_io(m, false);
-		break;
-	case OP_WRITE:
-	case OP_PWRITE:
-	case OP_WRITEV:
-		make_io(m, true);
-		break;
-	case OP_LSEEK:
-	case OP_SEEKHOLE:
-		op->slot = pick_slot(m, slot_is_regular);
-		op->a = pick_offset(m, pick_size(m, op->slot));
-		op->flags =
-			op->kind == OP_SEEKHOLE ? (uint32_t)PICK(m, SEEK_DATA, SEEK_HOLE) : (uint32_t)pick_below(m, 3);
-		if (op->flags == SEEK_CUR || op->flags == SEEK_END)
-			op->a = (int64_t)pick_below(m, 10000) - 6000;
-		break;
-	case OP_FTRUNCATE:
-		op->slot = pick_slot(m, slot_is_writer);
-		op->a = pick_end(m, pick_size(m, op->slot));
-		break;
-	case OP_FSYNC:
-		op->slot = pick_slot(m, slot_is_writer);
-		op->flags = pick_percent(m, 40);
-		break;
-	case OP_SETFL:
-		op->slot = pick_slot(m, slot_is_regular);
-		op->flags = O_NONBLOCK | (pick_percent(m, 50) ? O_APPEND : 0);
-		break;
-	case OP_COPYRANGE:
-		make_copyrange(m);
-		break;
-	case OP_FALLOCATE:
-		op->slot = pick_slot(m, slot_is_writer);
-		op->flags = (uint32_t)PICK(m, 0, 1, 3, 0x10);
-		op->a = (int64_t)pick_below(m, 20000);
-		op->b = 1 + (int64_t)pick_below(m, 20000);
-		break;
-	case OP_MMAP:
-		make_mmap(m);
-		break;
-	case OP_MAPREAD:
-	case OP_MAPWRITE:
-		make_map_access(m);
-		break;
-	case OP_MUNMAP:
-		op->slot = pick_map(m, true);
-		break;
-	case OP_LISTDIR:
-	case OP_SEEKDIR:
-	case OP_FCHDIR:
-		op->slot = pick_slot(m, slot_is_directory);
-		op->seed = pick_below(m, 1 << 30);
-		break;
-	case OP_FCHMOD:
-		op->slot = pick_slot(m, slot_is_regular);
-		op->mode = pick_mode(m);
-		break;
-	case OP_FCHOWN:
-		op->slot = pick_slot(m, slot_is_regular);
-		op->a = pick_owner(m);
-		op->b = pick_group(m);
-		break;
-	case OP_FUTIMENS:
-		op->slot = pick_slot(m, slot_is_regular);
-		op->a = pick_time(m);
-		op->b = pick_time(m);
-		break;
-	case OP_FLOCK:
-	case OP_OFDLOCK:
-		make_lock(m);
-		break;
-	case OP_UMASK:
-		op->mode = (uint32_t)PICK(m, 0, 0, 0, 0, 022, 002, 077);
-		break;
-	case OP_GETCWD:
-		break;
-	default:
-		op->slot = pick_any_slot(m, slot_is_any);
-		break;
-	}
+	op->slot = pick_slot(m, slot_is_writer);
+	op->flags = (uint32_t)PICK(m, 0, 1, 3, 0x10);
+	op->a = (int64_t)pick_below(m, 20000);
+	op->b = 1 + (int64_t)pick_below(m, 20000);
 }
+
+static void make_munmap(struct making *m)
+{
+	m->op->slot = pick_map(m, true);
+}
+
+static void make_of_directory(struct making *m)
+{
+	m->op->slot = pick_slot(m, slot_is_directory);
+	m->op->seed = pick_below(m, 1 << 30);
+}
+
+static void make_fchmod(struct making *m)
+{
+	m->op->slot = pick_slot(m, slot_is_regular);
+	m->op->mode = pick_mode(m);
+}
+
+static void make_fchown(struct making *m)
+{
+	m->op->slot = pick_slot(m, slot_is_regular);
+	m->op->a = pick_owner(m);
+	m->op->b = pick_group(m);
+}
+
+static void make_futimens(struct making *m)
+{
+	m->op->slot = pick_slot(m, slot_is_regular);
+	m->op->a = pick_time(m);
+	m->op->b = pick_time(m);
+}
+
+static void make_umask(struct making *m)
+{
+	m->op->mode = (uint32_t)PICK(m, 0, 0, 0, 0, 022, 002, 077);
+}
+
+static void make_of_any_slot(struct making *m)
+{
+	m->op->slot = pick_any_slot(m, slot_is_any);
+}
+
+static void make_of_nothing(struct making *m)
+{
+	(void)m;
+}
+
+/* Where nothing fits that is open, op->slot stays OP_NONE. */
+static void (*const makers[OP_COUNT])(struct making *m) = {
+	[OP_OPEN] = make_open,
+	[OP_TMPFILE] = make_tmpfile,
+	[OP_REOPEN] = make_reopen,
+	[OP_DUP] = make_dup,
+	[OP_CLOSE] = make_of_any_slot,
+	[OP_READ] = make_read,
+	[OP_PREAD] = make_read,
+	[OP_READV] = make_read,
+	[OP_WRITE] = make_write,
+	[OP_PWRITE] = make_write,
+	[OP_WRITEV] = make_write,
+	[OP_LSEEK] = make_seek,
+	[OP_SEEKHOLE] = make_seek,
+	[OP_TRUNCATE] = make_truncate,
+	[OP_FTRUNCATE] = make_ftruncate,
+	[OP_FSYNC] = make_fsync,
+	[OP_FADVISE] = make_of_any_slot,
+	[OP_SETFL] = make_setfl,
+	[OP_SENDFILE] = make_read,
+	[OP_COPYRANGE] = make_copyrange,
+	[OP_FALLOCATE] = make_fallocate,
+	[OP_MMAP] = make_mmap,
+	[OP_MAPREAD] = make_map_access,
+	[OP_MAPWRITE] = make_map_access,
+	[OP_MUNMAP] = make_munmap,
+	[OP_FSTAT] = make_of_any_slot,
+	[OP_STAT] = make_stat,
+	[OP_CONTENT] = make_content,
+	[OP_ACCESS] = make_access,
+	[OP_LIST] = make_list,
+	[OP_LISTDIR] = make_of_directory,
+	[OP_SEEKDIR] = make_of_directory,
+	[OP_STATVFS] = make_statvfs,
+	[OP_LINK] = make_link,
+	[OP_SYMLINK] = make_symlink,
+	[OP_READLINK] = make_readlink,
+	[OP_UNLINK] = make_unlink,
+	[OP_RENAME] = make_rename,
+	[OP_MKDIR] = make_mkdir,
+	[OP_RMDIR] = make_rmdir,
+	[OP_MKNOD] = make_mknod,
+	[OP_CHMOD] = make_chmod,
+	[OP_FCHMOD] = make_fchmod,
+	[OP_CHOWN] = make_chown,
+	[OP_FCHOWN] = make_fchown,
+	[OP_UTIMENS] = make_utimens,
+	[OP_FUTIMENS] = make_futimens,
+	[OP_XATTR] = make_xattr,
+	[OP_FLOCK] = make_lock,
+	[OP_OFDLOCK] = make_lock,
+	[OP_CHDIR] = make_chdir,
+	[OP_FCHDIR] = make_of_directory,
+	[OP_GETCWD] = make_of_nothing,
+	[OP_UMASK] = make_umask,
+};
 
 static enum op_kind kind(struct making *m)
 {
@@ -419,6 +490,5 @@ void generate(struct pool *p, const struct world *w, uint64_t seed, unsigned num
 	ret->number = number;
 	ret->actor = (int)PICK(&m, ROOT, 1, 1, 2, 2, 1, 2, ROOT);
 	ret->kind = kind(&m);
-	if (!make_by_name(&m))
-		make_by_slot(&m);
+	makers[ret->kind](&m);
 }
