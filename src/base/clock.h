@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The clock of all deadlines and intervals. Any thread. */
+/* The clock for deadlines and intervals. Any thread may call. */
 #pragma once
 
 #include <stdint.h>
 
-/* Milliseconds of CLOCK_MONOTONIC. */
+/* The time of CLOCK_MONOTONIC in milliseconds. */
 uint64_t now_ms(void);

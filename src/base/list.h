@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * An intrusive doubly linked list: a struct contains the node, and CONTAINER_OF() leads from the node to the struct.
- * The head of the list is a node, too, and an empty list or a node in no list points at itself.
+ * The head of the list is a node, too. The head of an empty list and a node that is in no list point to themselves.
  *
  * Items, heads and locks belong to the caller.
  */
@@ -31,7 +31,7 @@ static inline void list_append(struct list *head, struct list *item)
 	head->prev = item;
 }
 
-/* Leaves the item as an empty list, so that a second removal is harmless. */
+/* The item points to itself afterwards, so that a second removal is harmless. */
 static inline void list_remove(struct list *item)
 {
 	item->prev->next = item->next;
@@ -51,7 +51,7 @@ static inline void list_splice(struct list *to, struct list *from)
 	list_init(from);
 }
 
-/* The body may remove or free the item of pos, and must not remove the item behind it. */
+/* The body of the loop may remove or free the item of pos. It must not remove the item after pos. */
 #define LIST_FOREACH(pos, head)                                                       \
 	for (struct list *pos = (head)->next, *pos##_next = pos->next; pos != (head); \
 		pos = pos##_next, pos##_next = pos->next)

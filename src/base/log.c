@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 static const char *_Atomic program_name = "localiofs";
-static atomic_bool to_journal; /* stderr is systemd's, which knows the program and wants a priority: sd-daemon(3) */
+/* True if stderr leads to systemd's journal, which knows the program's name and reads a priority: sd-daemon(3). */
+static atomic_bool to_journal;
 static _Atomic enum log_place log_place = LOG_TO_STDERR;
 static atomic_bool debug_on;
 
-/* systemd.exec(5), JOURNAL_STREAM: "device:inode" of what it has made of stdout and stderr. */
+/* True if systemd has connected stderr to the journal. systemd.exec(5): JOURNAL_STREAM is "device:inode" of it. */
 static bool stderr_is_journal(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
@@ -58,7 +59,7 @@ void log_message(int priority, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	/* One message is one line, whatever names and answers are in it. */
+	/* A message is one line, even if a name or an answer in it contains a line end. */
 	text_clean(line);
 	place = log_place;
 	if (place == LOG_TO_STDERR || (place == LOG_TO_CALLER && (priority <= LOG_WARNING || debug_on)))

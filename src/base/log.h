@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The log: one line a message, to stderr while the program has a terminal or a supervisor there, to syslog once it is
- * in the background. Where stderr is systemd's journal a line begins with its priority. Thread-safe. Repeating events
- * are logged on change only, which is the caller's task; what a peer can cause as often as it likes has a limit per
- * place in the source.
+ * The log: one line per message. Lines go to stderr while the program runs in the foreground, and to syslog when it
+ * runs in the background. If stderr leads to systemd's journal, each line begins with its priority.
+ *
+ * The caller logs a repeating event only when it changes. log_warning_limited() limits messages that a peer can cause
+ * as often as it likes.
+ *
+ * Any thread may call.
  */
 #pragma once
 
@@ -14,13 +17,14 @@
 
 #include "base/util.h"
 
-/* The program's name in each line, but where stderr is the journal's; call first, and again when the name changes. */
+/* Sets the program's name, which is in each line that does not go to the journal. To be called before any message, and
+ * again when the name changes. */
 void log_open(const char *program);
 
 enum log_place {
-	LOG_TO_STDERR, /* all of it, the default */
-	LOG_TO_CALLER, /* stderr has what is wrong, which is no news in syslog; syslog has the rest */
-	LOG_TO_SYSLOG, /* a daemon that has detached */
+	LOG_TO_STDERR, /* the default: all messages go to stderr */
+	LOG_TO_CALLER, /* warnings and errors go to stderr, the rest to syslog; with debugging on all go to stderr */
+	LOG_TO_SYSLOG, /* all messages go to syslog: for a detached daemon */
 };
 
 void log_to(enum log_place place);
@@ -32,18 +36,21 @@ void log_message(int priority, const char *format, ...) PRINTF(2, 3);
 #define LOG_LIMIT_LINES 5
 #define LOG_LIMIT_MS    10000
 
-/* Of one place in the source: static there, zero at first. */
+/* The limit of one place in the source. A static variable there, initialized with its lock and zeros. */
 struct log_limit {
 	pthread_mutex_t lock;
 	bool begun;
-	uint64_t since_ms; /* of the interval that runs */
-	unsigned lines, left_out;
+	uint64_t since_ms;        /* the begin of the current interval, now_ms() */
+	unsigned lines, left_out; /* messages of the interval that were logged, and that were not */
 };
 
-/* True when one more line may be logged now; the first one after an interval is preceded by how many were left out. */
+/*
+ * True if one more message may be logged now. If messages were left out, the first call after the interval logs how
+ * many.
+ */
 bool log_limit_take(struct log_limit *limit, int priority);
 
-/* At most LOG_LIMIT_LINES from here in LOG_LIMIT_MS. */
+/* Logs at most LOG_LIMIT_LINES warnings per LOG_LIMIT_MS from this place in the source. */
 #define log_warning_limited(...)                                                     \
 	do {                                                                         \
 		static struct log_limit limit = {.lock = PTHREAD_MUTEX_INITIALIZER}; \

@@ -47,7 +47,7 @@ char *unescape_octal(char *text)
 	return text;
 }
 
-/* The length of the UTF-8 character at s in bytes, and its code point; 0 if these bytes are not UTF-8 (RFC 3629). */
+/* The length in bytes of the UTF-8 character at s, 0 if the bytes are not UTF-8 (RFC 3629). *ret is its code point. */
 static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
 {
 	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -59,7 +59,7 @@ static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
 	uint32_t c = n == 1 ? s[0] : s[0] & (0x7fU >> n);
 
 	for (unsigned i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80) /* a NUL, too */
+		if ((s[i] & 0xc0) != 0x80) /* the NUL at the end of the text, too */
 			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
@@ -67,7 +67,7 @@ static unsigned utf8_length(const unsigned char *s, uint32_t *ret)
 	return n > 0 && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
 }
 
-/* True if a terminal or a reader of lines could take the character for more than text. */
+/* True if a terminal or a reader of lines could interpret the character as more than text. */
 static bool is_unprintable(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f ||

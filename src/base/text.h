@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Text that peers, the kernel or the user give: made fit for terminals and logs, parsed, shortened. Any thread. */
+/* Parses, cleans and shortens text from peers, the kernel and the user. Any thread may call. */
 #pragma once
 
 #include <stdint.h>
@@ -7,22 +7,25 @@
 
 #include "base/util.h"
 
-/* Arguments for printf(): the format and the parts of a text that is cut after n bytes, with dots behind a cut. */
+/* Format and arguments for printf() that print the first n bytes of a text, and "..." if the text is longer. */
 #define SHORT         "%.*s%s"
 #define SHORTEN(s, n) (int)MIN(strlen(s), (size_t)(n)), (s), strlen(s) > (n) ? "..." : ""
 
-/* Parses a decimal number without sign or blanks, in [min, max]; -EINVAL or -ERANGE, *ret untouched on failure. */
+/*
+ * Parses a decimal number in [min, max]. 0, -EINVAL (also for a sign or a blank) or -ERANGE; a failure leaves *ret
+ * unchanged.
+ */
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret);
 
 /*
- * Replaces \ooo, which the kernel writes in its tables for white space, backslash and #, by the byte itself. In place;
- * returns text.
+ * Replaces each \ooo by the byte with this octal number, in place. Returns text. The kernel writes white space,
+ * backslash and # in this way in its tables (mangle_path()).
  */
 char *unescape_octal(char *text);
 
 /*
- * Puts '?' in the place of everything that a terminal or a reader of lines could take for more than text: control
- * characters, also those of Unicode (C1), its separators of lines and paragraphs, characters that change the direction
- * of writing, and bytes that are not UTF-8. In place.
+ * Replaces by '?', in place, everything that a terminal or a reader of lines could interpret as more than text: control
+ * characters (also C1), Unicode's separators of lines and paragraphs, characters that change the direction of writing,
+ * and bytes that are not UTF-8.
  */
 void text_clean(char *s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Macros that C lacks: the size of an array, the struct around a member, cleanup at the end of a scope, and a lock that
- * is held until then. The cleanup functions take what holds nothing: NULL, or the descriptor -1.
+ * Macros that C lacks: the size of an array, the struct that contains a member, cleanup at the end of a scope, and a
+ * lock that the end of the scope releases. The cleanup functions accept NULL, and -1 as a descriptor.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 #define MAX(a, b)                       ((a) > (b) ? (a) : (b))
 #define PRINTF(f, a)                    __attribute__((format(printf, f, a)))
 
-/* A descriptor is a number >= 0 or -1; closing leaves errno alone. */
+/* Closes a descriptor, or does nothing for -1. Returns -1, and keeps errno. */
 static inline int close_fd(int fd)
 {
 	int saved = errno;
@@ -69,7 +69,7 @@ static inline int steal_fd(int *fd)
 		stolen_;                     \
 	})
 
-/* A lock held until the end of the scope: LOCKED(&mutex); */
+/* LOCKED(&mutex); locks a mutex until the end of the scope. */
 static inline void unlock_mutexp(pthread_mutex_t **m)
 {
 	(void)pthread_mutex_unlock(*m);

@@ -28,7 +28,7 @@ void wake_up(struct wake w)
 	int saved = errno;
 	uint64_t one = 1;
 
-	/* It fails only when the counter is full, and then fd is readable already. */
+	/* write(2) fails only if the counter is at its maximum, and then fd is readable already. */
 	(void)!write(w.fd, &one, sizeof(one));
 	errno = saved;
 }

@@ -31,7 +31,7 @@ static void push(struct hash_table *t, struct hash_node *node)
 	*chain = node;
 }
 
-/* Moves all nodes to this number of chains, a power of two; -ENOMEM, and everything stays. */
+/* Distributes all nodes over nchains new chains (a power of two). -ENOMEM changes nothing. */
 static int resize(struct hash_table *t, size_t nchains)
 {
 	struct hash_table old = *t;

@@ -19,8 +19,8 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 static void make_key(void)
 {
-	/* A signal interrupts only while the kernel still gathers its first randomness; getrandom(2) has no other
-	 * error. */
+	/* EINTR is possible only before the kernel has initialized its random numbers. getrandom(2) has no other error
+	 * for these arguments. */
 	while (getrandom(&process_key, sizeof(process_key), 0) < 0)
 		if (errno != EINTR)
 			abort();
@@ -39,7 +39,7 @@ static inline uint64_t rotate(uint64_t value, unsigned bits)
 	return value << bits | value >> (64 - bits);
 }
 
-/* In registers while everything that uses it is inlined. */
+/* Stays in registers, because all functions that use it are inlined. */
 struct state {
 	uint64_t v0, v1, v2, v3;
 };
@@ -78,7 +78,7 @@ static uint64_t load_word(const uint8_t *bytes)
 	return le64toh(word);
 }
 
-/* The last zero to seven bytes of size bytes that end at this address. */
+/* The last rest bytes (0 to 7) of a message of size bytes that ends at this address. */
 static uint64_t load_rest(const uint8_t *end, size_t rest, size_t size)
 {
 	uint64_t word = 0;
@@ -101,7 +101,7 @@ INLINED struct state begin(const struct hash_key *key)
 	};
 }
 
-/* The bytes, the last word with the length of the whole message in its highest byte, and the finalization. */
+/* Compresses the bytes and the last word, whose highest byte is the length of the whole message, and finalizes. */
 INLINED uint64_t finish(struct state s, const void *bytes, size_t size, size_t length)
 {
 	const uint8_t *p = bytes, *end = p + size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The words of the reasons: two functions of the public header. */
+/* The two functions of localiofs/reason.h: the code and the text of a reason. */
 #include "localiofs/reason.h"
 
 const char *reason_code(unsigned reason)

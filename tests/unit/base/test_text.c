@@ -25,7 +25,7 @@ static void numbers_are_whole_and_in_range(void **state)
 	assert_int_equal(v, 42);
 }
 
-static void what_is_no_text_is_shown_as_a_question_mark(void **state)
+static void bytes_that_are_no_text_become_question_marks(void **state)
 {
 	static const struct {
 		const char *is, *shown;
@@ -57,7 +57,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers_are_whole_and_in_range),
-		cmocka_unit_test(what_is_no_text_is_shown_as_a_question_mark),
+		cmocka_unit_test(bytes_that_are_no_text_become_question_marks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

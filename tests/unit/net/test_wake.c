@@ -40,7 +40,7 @@ static void several_wake_ups_are_taken_together(void **state)
 	wake_close(&w);
 }
 
-static void a_closed_one_may_be_closed_again(void **state)
+static void a_closed_wake_up_may_be_closed_again(void **state)
 {
 	struct wake w = open_wake();
 	int fd = w.fd;
@@ -53,7 +53,7 @@ static void a_closed_one_may_be_closed_again(void **state)
 	wake_close(&w);
 }
 
-static void programs_that_are_executed_do_not_get_it(void **state)
+static void an_executed_program_does_not_inherit_it(void **state)
 {
 	struct wake w = open_wake();
 
@@ -61,7 +61,7 @@ static void programs_that_are_executed_do_not_get_it(void **state)
 	wake_close(&w);
 }
 
-static void the_one_for_a_ring_makes_a_reader_wait(void **state)
+static void a_wake_up_for_a_ring_makes_a_reader_wait(void **state)
 {
 	struct wake w;
 	uint64_t count;
@@ -89,7 +89,7 @@ static void a_signal_handler_wakes_and_keeps_errno(void **state)
 	of_signal = WAKE_CLOSED;
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
 	errno = EDOM;
-	(void)raise(SIGUSR1); /* even without a descriptor */
+	(void)raise(SIGUSR1); /* write(2) fails, because the wake-up is closed */
 	assert_int_equal(errno, EDOM);
 	of_signal = open_wake();
 	(void)raise(SIGUSR1);
@@ -119,9 +119,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(several_wake_ups_are_taken_together),
-		cmocka_unit_test(a_closed_one_may_be_closed_again),
-		cmocka_unit_test(programs_that_are_executed_do_not_get_it),
-		cmocka_unit_test(the_one_for_a_ring_makes_a_reader_wait),
+		cmocka_unit_test(a_closed_wake_up_may_be_closed_again),
+		cmocka_unit_test(an_executed_program_does_not_inherit_it),
+		cmocka_unit_test(a_wake_up_for_a_ring_makes_a_reader_wait),
 		cmocka_unit_test(a_signal_handler_wakes_and_keeps_errno),
 		cmocka_unit_test(a_thread_wakes_another_one),
 	};

@@ -93,7 +93,7 @@ static void a_reserved_table_does_not_grow(void **state)
 	hash_table_done(&t);
 }
 
-/* Every seventh item first, then every fifth, and so on: in each chain the first, the last and those between. */
+/* Removes every seventh item first, then every fifth, and so on: nodes from the begin, middle and end of the chains. */
 static void remove_in_any_order(uint64_t (*hash)(unsigned key), unsigned count)
 {
 	static const unsigned steps[] = {7, 5, 3, 2, 1};
@@ -164,7 +164,10 @@ static void foreach_sees_each_entry_once_and_may_remove_it(void **state)
 	hash_table_done(&t);
 }
 
-/* From the SipHash-1-3 of CPython 3.11 or later: PYTHONHASHSEED=0 python3 -c 'print(hash(bytes(range(8))) % 2**64)'. */
+/*
+ * The hashes come from CPython 3.11 or later, which uses SipHash-1-3:
+ * PYTHONHASHSEED=0 python3 -c 'print(hash(bytes(range(8))) % 2**64)'
+ */
 static void the_hash_is_siphash_1_3(void **state)
 {
 	static const struct {
