@@ -7,12 +7,12 @@
 
 #include "net/tcp.h"
 
-/* One look-up. Whoever is last, the thread or the one who asked, frees it. */
+/* One resolution of the name. The thread and the struct addresses have a reference each; the last one frees it. */
 struct resolver {
 	atomic_uint refs;
 	atomic_bool finished;
 	int family;
-	struct addrinfo *found; /* the thread's until it has finished; NULL when there was nothing */
+	struct addrinfo *found; /* belongs to the thread until finished is set; NULL if the name has no address */
 	char host[];
 };
 
@@ -37,7 +37,7 @@ static void *resolve(void *arg)
 	return NULL;
 }
 
-/* Without memory or a thread the old addresses go on being tried. */
+/* NULL without memory or a thread; then the caller continues with the old addresses. */
 static struct resolver *resolver_new(const char *host, int family)
 {
 	size_t size = strlen(host) + 1;
@@ -92,7 +92,7 @@ int addresses_init(struct addresses *a, const char *host, const char *numeric, u
 	freeaddrinfo(found);
 	if (a->count == 0)
 		return -EINVAL;
-	/* What is an address itself never becomes another one. */
+	/* A host that is a numeric address is never resolved again. */
 	if (host && getaddrinfo(host, NULL, &hints, &found) == 0) {
 		freeaddrinfo(found);
 		return 0;
@@ -130,9 +130,9 @@ bool addresses_failed(struct addresses *a)
 
 void addresses_answered(struct addresses *a)
 {
-	struct sockaddr_storage it = a->list[a->current];
+	struct sockaddr_storage current = a->list[a->current];
 
 	a->list[a->current] = a->list[0];
-	a->list[0] = it;
+	a->list[0] = current;
 	a->current = 0;
 }

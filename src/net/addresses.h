@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Where the server is: the addresses of its name, tried in turn. When none of them answers the name
- * is resolved again, on a thread of its own since that may take long, and the next round goes
- * through what came out. The transport's loop thread owns it.
+ * The addresses of the server's name. The caller tries them in turn. When no address has answered, a thread resolves
+ * the name again, because this may take long, and the next round tries the new addresses.
+ *
+ * The loop thread of the transport owns the struct and makes all calls.
  */
 #pragma once
 
@@ -15,27 +16,31 @@
 struct resolver;
 
 struct addresses {
-	char *host; /* NULL: never resolved again */
+	char *host; /* NULL: the address is never resolved again */
 	unsigned port;
-	int family;
+	int family; /* of the addresses that a resolution finds; AF_UNSPEC: any */
 	struct sockaddr_storage list[ADDRESSES_MAX];
 	size_t count, current;
-	struct resolver *resolver; /* NULL while none is under way */
+	struct resolver *resolver; /* NULL while no resolution runs */
 };
 
 /*
- * Starts with one numeric address. host may be a name, numeric too, or NULL; it is copied.
- * -EINVAL when the address is none. family is what resolving is limited to, or AF_UNSPEC.
+ * Begins with one numeric address. host is a name, a numeric address or NULL, and is copied. 0, -ENOMEM, or -EINVAL if
+ * numeric is no IP address.
  */
 int addresses_init(struct addresses *a, const char *host, const char *numeric, unsigned port, int family);
-/* Leaves a resolver that is still under way to itself. */
+
+/* Does not wait for a resolution that still runs: its thread frees the rest. */
 void addresses_done(struct addresses *a);
 
-/* The one to try now. Takes over what a resolver has found by now. */
+/* The address to try now. If a resolution has finished, its addresses replace the old ones first. */
 const struct sockaddr_storage *addresses_current(struct addresses *a);
 
-/* The current one did not answer. True when that was the last: a round is over. */
+/*
+ * Goes on to the next address, because the current one has not answered. After the last address of a round it starts a
+ * resolution and returns true.
+ */
 bool addresses_failed(struct addresses *a);
 
-/* The current one answers: the next round begins with it. */
+/* Moves the current address to the front, because it has answered. */
 void addresses_answered(struct addresses *a);

@@ -75,7 +75,7 @@ int ip_address_parse(const char *text, struct ip_address *ret, unsigned *ret_pre
 		ip_address_from_ipv4(four, &a);
 		bits = 32;
 	} else if (inet_pton(AF_INET6, copy, a.bytes) == 1 && !ip_address_is_ipv4(&a)) {
-		/* A mapped one is an IPv6 network to the server, which no client is in. */
+		/* The server takes a mapped address for an IPv6 network, and no client is in this network. */
 		bits = 128;
 	} else {
 		return -EINVAL;
@@ -102,7 +102,7 @@ bool ip_address_in(const struct ip_address *a, const struct ip_address *network,
 {
 	unsigned whole = prefix / 8, rest = prefix % 8;
 
-	/* As in the server (cidr_contains): an IPv6 network holds no IPv4 address, however wide. */
+	/* As in the server (cidr_contains()): an IPv6 network of any width contains no IPv4 address. */
 	if (ip_address_is_ipv4(a) != ip_address_is_ipv4(network))
 		return false;
 	if (memcmp(a->bytes, network->bytes, whole) != 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One descriptor that travels with a message over an AF_UNIX socket: unix(7), SCM_RIGHTS. The struct is
- * the control buffer and must live as long as the message.
+ * One descriptor that travels with a message over an AF_UNIX socket: unix(7), SCM_RIGHTS.
+ *
+ * The struct is the control buffer of the message and must live as long as the message. It belongs to the caller.
  */
 #pragma once
 
@@ -12,7 +13,7 @@ struct scm_fd {
 	_Alignas(struct cmsghdr) char room[CMSG_SPACE(sizeof(int))];
 };
 
-/* Room for receiving one: without the padding, where a second would fit. */
+/* Prepares a message to receive one descriptor. The length is without padding, in which a second one would fit. */
 static inline void scm_fd_expect(struct scm_fd *s, struct msghdr *m)
 {
 	memset(s, 0, sizeof(*s));
@@ -20,7 +21,7 @@ static inline void scm_fd_expect(struct scm_fd *s, struct msghdr *m)
 	m->msg_controllen = CMSG_LEN(sizeof(int));
 }
 
-/* For sending; with fd -1 nothing travels. */
+/* Prepares a message to send a descriptor. For fd -1 the message carries none. */
 static inline void scm_fd_attach(struct scm_fd *s, struct msghdr *m, int fd)
 {
 	struct cmsghdr *c;
@@ -35,7 +36,10 @@ static inline void scm_fd_attach(struct scm_fd *s, struct msghdr *m, int fd)
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 }
 
-/* The descriptor that came, the caller's; -1 for none. What is more the kernel has closed. */
+/*
+ * The descriptor that came with the message, or -1. The caller owns it. The kernel has closed further descriptors, for
+ * which the buffer had no room.
+ */
 static inline int scm_fd_received(struct msghdr *m)
 {
 	const struct cmsghdr *c = CMSG_FIRSTHDR(m);

@@ -5,9 +5,9 @@
 #include <netinet/tcp.h>
 #include <sys/random.h>
 
-#define RESERVED_FIRST 665 /* where the kernel's client looks (RPC_DEF_MIN_RESVPORT) */
+#define RESERVED_FIRST 665 /* RPC_DEF_MIN_RESVPORT: the first port that the kernel's client uses */
 #define RESERVED_LAST  1023
-#define PORT_TRIES     8 /* ports that are taken towards this very server */
+#define PORT_TRIES     8 /* attempts with source ports that are in use for this server already */
 
 #define KEEPALIVE_IDLE_S     60
 #define KEEPALIVE_INTERVAL_S 10
@@ -37,7 +37,7 @@ static int bind_port(int fd, sa_family_t family, unsigned port)
 	return bind(fd, (struct sockaddr *)&any, sizeof(any)) < 0 ? -errno : 0;
 }
 
-/* Best effort: a server that insists on such ports says so. */
+/* Failure is no error: a server that requires a reserved port refuses the connection or the request. */
 static void bind_reserved(int fd, sa_family_t family)
 {
 	unsigned start = 0;
@@ -66,7 +66,7 @@ static int open_once(const struct sockaddr_storage *to, bool reserved, unsigned 
 		return -errno;
 	if (to->ss_family == AF_INET6)
 		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-	/* A port that another socket still has may be taken only if that socket was ours. */
+	/* The socket may share the port of an earlier connection of this process. Any other port must be free. */
 	if (*port > 0) {
 		set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 		if (bind_port(fd, to->ss_family, *port) < 0)
@@ -90,7 +90,7 @@ int tcp_open(const struct sockaddr_storage *to, bool reserved, unsigned *port)
 {
 	int fd = -EADDRNOTAVAIL;
 
-	/* Taken: by another mount of the same server, or by a connection that is still going down. */
+	/* The port is in use: by another mount of the same server, or by a connection that is not closed completely. */
 	for (int n = 0; n < PORT_TRIES && (fd == -EADDRNOTAVAIL || fd == -EADDRINUSE); n++) {
 		fd = open_once(to, reserved, port);
 		if (fd < 0)

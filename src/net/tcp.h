@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* TCP sockets towards a server: where they come from, and how they are opened without waiting. */
+/*
+ * TCP connections to a server: the choice of the source port, and a connect(2) that does not wait. Any thread may call;
+ * the descriptors belong to the caller.
+ */
 #pragma once
 
 #include <sys/socket.h>
@@ -10,22 +13,26 @@ void address_set_port(struct sockaddr_storage *address, unsigned port);
 unsigned address_port(const struct sockaddr_storage *address);
 
 /*
- * Begins to connect; the descriptor, which is non-blocking, is writable when that has ended.
+ * Begins to connect. Returns a non-blocking descriptor, which becomes writable when the connection attempt has ended,
+ * or a negative errno.
  *
- * *port is the source port of an earlier connection to the same server, or 0, and becomes that of
- * this one: it is taken again where that is possible. Otherwise one below 1024 when reserved is set
- * and this process may, and any other when it may not.
+ * *port is the source port of an earlier connection to the same server, or 0. The new connection uses it again if
+ * possible. Otherwise it uses a port below 1024 if reserved is set and the process has the right to, or else any port.
+ * *port becomes the source port of the new connection.
  */
 int tcp_open(const struct sockaddr_storage *to, bool reserved, unsigned *port);
 
-/* What became of it: 0 once it stands, or why it does not. */
+/* The result of the connection attempt: 0 if the connection is established, or a negative errno. */
 int tcp_opened(int fd);
 
 /*
- * When it is closed the peer is told so by a reset and nothing lingers here, so that the source
- * port is free for the next connection at once.
+ * Makes close(2) send a reset to the peer and leave no connection in TIME_WAIT, so that the source port is free for the
+ * next connection immediately.
  */
 void tcp_reset_on_close(int fd);
 
-/* A peer that is gone without a word is noticed, whether something is sent or not. */
+/*
+ * Makes the connection fail if the peer has disappeared without closing it, with keepalive for an idle connection and
+ * TCP_USER_TIMEOUT for unacknowledged data.
+ */
 void tcp_notice_dead_peer(int fd);
