@@ -8,11 +8,11 @@
 #include "base/list.h"
 #include "base/util.h"
 
-#define PARTS    16 /* of a large cache, so that threads seldom meet */
-#define PART_MIN 1024
+#define PARTS    16   /* of a large cache, so that threads seldom wait for the same lock */
+#define PART_MIN 1024 /* answers per part */
 
 struct answer {
-	struct list used; /* in the list of its part */
+	struct list used; /* in struct part.used */
 	struct hash_node by_key;
 	uint16_t key_size, value_size;
 	uint8_t bytes[]; /* the key and the value */
@@ -20,9 +20,9 @@ struct answer {
 
 struct part {
 	pthread_mutex_t lock;
-	struct list used; /* struct answer.used, the least recently used answer is first */
+	struct list used; /* of struct answer.used; the least recently used answer is first */
 	struct hash_table by_key;
-	size_t max;
+	size_t max; /* answers */
 };
 
 struct cache {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Answers that may be had again without asking: bytes found by bytes. It holds so many at most, and
- * gives up the one that was used least recently for a new one (a large one has parts, and does so in
- * each). Whether an answer is still true is not its business: who asks puts into the key what the answer
- * depends on.
+ * A cache of answers of the server: a key of bytes leads to a value of bytes. The number of answers is limited. A new
+ * answer replaces the least recently used one. A large cache has parts with a lock each, and a new answer replaces one
+ * of its own part.
  *
- * Any thread; locks of its own are held only inside.
+ * The cache does not know whether an answer is still valid: the caller puts everything that the answer depends on into
+ * the key.
+ *
+ * Any thread may call. The locks are private, and held only during a call.
  */
 #pragma once
 
@@ -17,15 +19,17 @@
 
 struct cache;
 
+/* A cache of at most max answers. 0 or -ENOMEM. */
 int cache_new(size_t max, struct cache **ret);
 
 /* Takes NULL; returns NULL. */
 struct cache *cache_free(struct cache *c);
 
-/* Remembers the value under a key of at most CACHE_KEY_MAX bytes, or nothing when memory is short. */
+/* Stores the value under a key of at most CACHE_KEY_MAX bytes. Without memory it only removes the old value. */
 void cache_put(struct cache *c, const void *key, size_t key_size, const void *value, size_t value_size);
 
-/* Copies the value when there is one of this size. */
+/* True if there is a value of this size, which is copied to ret. */
 bool cache_get(struct cache *c, const void *key, size_t key_size, void *ret, size_t value_size);
 
+/* Removes the answer, if there is one. */
 void cache_drop(struct cache *c, const void *key, size_t key_size);
