@@ -27,7 +27,7 @@ static void see_parent(struct call *c, unsigned bit, int dir, const char *path)
 	if (!(c->see & bit))
 		return;
 	path_parent(path, parent);
-	if (strcmp(parent, ".") == 0) /* not by that name, for which the kernel would ask about permission */
+	if (strcmp(parent, ".") == 0) /* the name "." itself would need permission to search the directory */
 		see(c, bit, dir, "", AT_EMPTY_PATH);
 	else
 		see(c, bit, dir, parent, 0);
@@ -89,7 +89,7 @@ static int by_name(const void *a, const void *b)
 	return strcmp((*(struct entry *const *)a)->name, (*(struct entry *const *)b)->name);
 }
 
-/* Reads on from where the directory stands; -errno or the number of entries, in the order they come. */
+/* Reads the entries from the current position on, in the order of the kernel. Returns their number, or -errno. */
 static int read_entries(struct call *c, int fd, size_t room, struct entry ***ret)
 {
 	char buf[8192];
@@ -97,7 +97,7 @@ static int read_entries(struct call *c, int fd, size_t room, struct entry ***ret
 	int count = 0;
 	long n;
 
-	/* Small replies, so that a listing takes several. */
+	/* A small buffer, so that a listing needs several system calls. */
 	while ((n = syscall(SYS_getdents64, fd, buf, MIN(room, sizeof(buf)))) > 0)
 		for (long at = 0; at < n;) {
 			struct dirent64 *d = (struct dirent64 *)(buf + at);
@@ -123,7 +123,7 @@ static void free_entries(struct entry **all, int count)
 	free(all);
 }
 
-/* What lies under a removed open file is no entry of anybody. */
+/* True if the name belongs to a file that was removed while open. The reference has no such entry. */
 static bool is_silly(const char *name)
 {
 	return strncmp(name, ".nfs", 4) == 0;
@@ -144,7 +144,7 @@ static void add_sorted(struct call *c, struct entry **all, int count)
 	}
 }
 
-/* telldir and seekdir: from the position after some entry the same entries follow again. */
+/* Like telldir() and seekdir(): returns 1 if the same entries follow after the position of a random entry, 0 if not. */
 static int seek_back(struct call *c, int fd, struct entry **all, int count)
 {
 	struct rng r = rng_make(c->op->seed, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Reading, writing, mapping. */
+/* Operations that read, write and map data. */
 #include "call.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static size_t length_of(const struct op *op)
 	return op->b < 0 ? 0 : MIN((size_t)op->b, CALL_DATA_MAX);
 }
 
-/* The buffer in up to PIECES_MAX pieces, some of them empty. */
+/* Divides the buffer into at most PIECES_MAX pieces, of which some may be empty. Returns their number. */
 static int pieces(struct call *c, struct iovec iov[PIECES_MAX])
 {
 	struct rng r = rng_make(c->op->seed, 2);
@@ -92,8 +92,8 @@ static void do_copyrange(struct call *c)
 }
 
 /*
- * Memory is touched by the kernel: read() into a mapping and write() from it answer EFAULT where the
- * program itself would get SIGBUS. What lies between the file's end and the page's means nothing.
+ * The kernel accesses the mapping: read(2) into it and write(2) from it fail with EFAULT where an access of the program
+ * would cause SIGBUS. The bytes between the end of the file and the end of the page are undefined, and not accessed.
  */
 static void do_map_access(struct call *c)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Operations on open files, but for their data. */
+/* Operations on open files that do not read or write data. */
 #include "call.h"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ static void do_reopen(struct call *c)
 	c->result = c->new_fd < 0 ? -1 : 0;
 }
 
-/* Whether this may be a hole: all zeros, or the opener may not look. */
+/* True if the range may be a hole: all bytes are zeros, or the caller has no permission to read them. */
 static bool is_zero(const struct call *c, int64_t from, int64_t to)
 {
 	char name[16], block[4096];
@@ -40,11 +40,11 @@ static bool is_zero(const struct call *c, int64_t from, int64_t to)
 }
 
 /*
- * NFSv3 tells nothing of holes, so data is everywhere before the end and the one hole is there; with
- * passthrough the mount knows them. What is a hole depends on the page cache, too: space that was allocated
- * and not written is data while it has pages of it (fs/iomap/seek.c), and a store into a mapping fills the
- * holes of its whole folio (block_page_mkwrite). So of two answers both may be right, if what the mount calls
- * a hole is one in the reference or could be. The reference stands where the mount stands.
+ * NFSv3 knows no holes: all bytes before the end are data, and the only hole is at the end. With passthrough the mount
+ * knows the holes of the file. Holes depend on the page cache, too: allocated space without written data counts as data
+ * while the page cache has pages of it (fs/iomap/seek.c), and a store into a mapping fills the holes of its whole folio
+ * (block_page_mkwrite()). So two different answers may both be right, if the hole of the mount is a hole in the
+ * reference or may be one. Then the reference's position becomes that of the mount.
  */
 static void do_seekhole(struct call *c)
 {
@@ -61,7 +61,7 @@ static void do_seekhole(struct call *c)
 				      : told < at || !is_zero(c, end, MIN(end + 512, st.st_size)))
 		return;
 	c->result = told;
-	errno = ENXIO; /* no more data */
+	errno = ENXIO; /* no data follows */
 	if (lseek(c->fd, told < 0 ? stood : told, SEEK_SET) < 0)
 		c->result = -1;
 }

@@ -19,7 +19,7 @@ static void do_open(struct call *c)
 	c->result = c->new_fd < 0 ? -1 : 0;
 }
 
-/* A file without a name, closed at once. */
+/* Makes a file without a name and closes it. */
 static void do_tmpfile(struct call *c)
 {
 	int fd = openat(c->dir, c->op->path, O_TMPFILE | O_RDWR | O_CLOEXEC, c->op->mode);
@@ -38,7 +38,7 @@ static void read_part(struct call *c, int fd, off_t from, size_t length)
 		c->size += (size_t)n;
 }
 
-/* All of a file, or of a large one what is written now and then: both ends, and around 4 and 5 GiB. */
+/* Reads a whole file, or the parts of a large file that operations write: both ends, and around 4 and 5 GiB. */
 static void do_content(struct call *c)
 {
 	_cleanup_close_ int fd = openat(c->dir, c->op->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/util.h"
 
-#define TARGET_MAX 3500 /* bytes of a symbolic link; src/io/libnfs/nfs3_encode.c */
+#define TARGET_MAX 3500 /* bytes of a symbolic link's target, as in src/io/libnfs/nfs3_encode.c */
 
 const char *error_name(int error)
 {
@@ -78,14 +78,14 @@ bool compare_refusal(struct world *w, const struct op *op, const struct expectat
 		return met(DIFFERENCE_SILLY_DIRECTORY);
 	if (c->error == EIO && e->io_refused && is_read(op))
 		return met(DIFFERENCE_READ_EIO);
-	/* A closed file is closed even so. */
+	/* close(2) closes the file despite the error, so the reference must close it, too. */
 	if (c->error == (op->kind == OP_MAPREAD ? EFAULT : EACCES) && e->io_refused && op->kind != OP_CLOSE &&
 		op->kind != OP_FSYNC)
 		return met(DIFFERENCE_IO_REFUSED);
 	return false;
 }
 
-/* Removed, and on the server nothing keeps it. */
+/* True if the file is removed on the server: it has no name, and the daemon has not opened it. */
 static bool is_gone(struct world *w, const struct statx *reference)
 {
 	const struct object *o = objects_find(w->objects, key_of(reference));
@@ -100,7 +100,7 @@ static bool is_gone_fd(struct world *w, int fd)
 	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &stx) == 0 && is_gone(w, &stx);
 }
 
-/* What the operation is about, or starts at. */
+/* True if the file of the operation, or the directory at which a path starts, is removed on the server. */
 static bool is_about_gone(struct world *w, const struct op *op)
 {
 	int cwd = w->cwd[op->actor].fd[VIEW_REFERENCE];
@@ -114,15 +114,16 @@ static bool is_about_gone(struct world *w, const struct op *op)
 }
 
 /*
- * The kernel's own checks of what is made, linked, removed or renamed come second locally, without
- * permission; so does what the first of two paths lacks, when the way to the second is barred, and
- * the length of a name, which servers look at first.
+ * True if both sides refuse the operation for different reasons. A local filesystem checks permission first. On the
+ * mount other checks come first: those of the kernel for files that are made, linked, removed or renamed, those of the
+ * first path if the second one has no permission, and the server's check of the length of a name.
  */
 static bool has_other_reason(const struct op *op, int mount, int reference)
 {
 	bool own = mount == EPERM || mount == EISDIR || mount == ENOTDIR;
 
-	/* In a sticky directory: FUSE hides that bit from the kernel, so that the server decides. */
+	/* In a sticky directory FUSE hides the sticky bit from the kernel, so the server checks it, after the kernel.
+	 */
 	if (reference == EPERM && (op->kind == OP_UNLINK || op->kind == OP_RMDIR || op->kind == OP_RENAME))
 		return mount == EISDIR || mount == ENOTDIR || mount == EACCES;
 	if (reference != EACCES || mount == 0)
@@ -136,14 +137,14 @@ static bool has_other_reason(const struct op *op, int mount, int reference)
 	case OP_MKNOD:
 		return own || mount == ENAMETOOLONG;
 	case OP_OPEN:
-		/* EISDIR: would make "name/"; ELOOP: a link in a sticky directory */
+		/* EISDIR: O_CREAT of "name/". ELOOP: a link in a sticky directory. */
 		return mount == EISDIR || mount == ELOOP || mount == ENAMETOOLONG;
 	default:
 		return mount == ENAMETOOLONG;
 	}
 }
 
-/* What one side alone has opened. */
+/* Closes a file that only one side has opened. */
 static void abandon_new_file(struct call *m, struct call *r)
 {
 	m->new_fd = close_fd(m->new_fd);
@@ -151,14 +152,14 @@ static void abandon_new_file(struct call *m, struct call *r)
 	m->see &= ~(SEE_SLOT | SEE_SLOT2);
 }
 
-/* What the page cache had came, and the rest was refused. */
+/* True if the mount read the pages of the page cache, and the server refused the rest. */
 static bool is_refused_midway(const struct expectation *e, const struct call *m, const struct call *r)
 {
 	return e->io_refused && m->error == 0 && r->error == 0 && m->size == (size_t)m->result && m->size < r->size &&
 	       memcmp(m->data, r->data, m->size) == 0;
 }
 
-/* Locks: a mapping whose file is closed keeps the reference's open file, and on the mount nothing. */
+/* True for a lock that a mapping of a closed file keeps on the reference. On the mount the mapping keeps no lock. */
 static bool is_kept_by_mapping(const struct world *w, const struct op *op)
 {
 	const struct description *d = w->slots[MAX(op->slot, 0)].d;
@@ -229,7 +230,8 @@ static bool is_listed(struct world *w, const struct op *op, const struct expecta
 		(void)lseek(m->fd, lseek(r->fd, 0, SEEK_CUR), SEEK_SET);
 		return met(DIFFERENCE_NO_LARGEST_SIZE);
 	}
-	/* A position before the file's begin is another reason, which the mount is left with. */
+	/* The mount finds a negative position, which is EINVAL, where the reference finds the position that is too
+	 * large. */
 	if ((op->kind == OP_SENDFILE || op->kind == OP_COPYRANGE) && MAX(op->a, op->c) > EXT4_SIZE_MAX &&
 		(m->result == 0 || (m->error == EINVAL && MIN(op->a, op->c) < 0)) &&
 		(r->error == EOVERFLOW || r->error == EINVAL || r->error == EFBIG))
@@ -246,7 +248,7 @@ static bool is_listed(struct world *w, const struct op *op, const struct expecta
 	return false;
 }
 
-/* In a listing a type follows each name. */
+/* Copies the types of the reference to the entries of a listing for which the mount has DT_UNKNOWN. */
 static void forget_unknown_types(struct call *m, const struct call *r)
 {
 	bool met_one = false;
@@ -296,7 +298,7 @@ void compare_results(struct world *w, const struct op *op, const struct expectat
 	}
 	if (r->no_holes)
 		difference_met(DIFFERENCE_HOLES_UNKNOWN);
-	/* The lock in the way: on the reference that may be the mapping's, and another one on the mount. */
+	/* The conflicting lock may be that of the mapping on the reference, and another lock on the mount. */
 	if (is_kept_by_mapping(w, op) && r->more[0] != F_UNLCK && memcmp(m->more, r->more, sizeof(m->more)) != 0) {
 		difference_met(DIFFERENCE_MAP_KEEPS_NOTHING);
 		return;
@@ -320,7 +322,7 @@ void compare_attributes(const struct object *o, const struct statx *m, const str
 	if (m->stx_uid != r->stx_uid || m->stx_gid != r->stx_gid)
 		differs(v, "%s: the owner is %u:%u on the mount, %u:%u on the reference", where, m->stx_uid, m->stx_gid,
 			r->stx_uid, r->stx_gid);
-	/* The daemon removes the .nfs name by itself; the kernel, too, hears of it when it asks again. */
+	/* The daemon removes the .nfs name later; the kernel sees that only when it asks for the attributes again. */
 	if (m->stx_nlink == links + 1 && o && o->buried && now_ms() - o->buried < ATTRIBUTES_MS)
 		links++;
 	if (m->stx_nlink != links)
@@ -340,7 +342,7 @@ static bool same_time(struct statx_timestamp a, struct statx_timestamp b)
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* Values are each side's clock; whether an operation changed them must be the same. */
+/* The sides have different clocks, so times differ. But an operation must change a time on both sides or on none. */
 static void compare_change(const char *where, const char *which, const struct statx_timestamp before[SIDES],
 	const struct statx_timestamp after[SIDES], struct verdict *v)
 {
@@ -358,12 +360,12 @@ static void compare_times(struct world *w, struct object *o, const struct statx 
 {
 	const struct statx_timestamp mtime[SIDES] = {m->stx_mtime, r->stx_mtime};
 	const struct statx_timestamp ctime[SIDES] = {m->stx_ctime, r->stx_ctime};
-	/* What happens behind the kernel's back shows there when it asks again. */
+	/* The kernel sees changes that it has not made itself only when it asks for the attributes again. */
 	bool same_ctime = same_time(o->ctime[MOUNT], m->stx_ctime);
 	bool unseen =
 		(o->loose_why == DIFFERENCE_SILLY_TIMES && same_ctime) ||
 		(o->loose_why == DIFFERENCE_MAP_TIMES && (same_ctime || same_time(o->mtime[MOUNT], m->stx_mtime)));
-	/* Of several such writes the kernel may have seen some. */
+	/* The kernel may have seen some of several such writes. */
 	bool map_unseen = o->map_written && now_ms() - o->map_written < ATTRIBUTES_MS;
 	struct verdict found = {.differs = false};
 
@@ -384,7 +386,7 @@ static void compare_times(struct world *w, struct object *o, const struct statx 
 		object_loosen(o, DIFFERENCE_MAP_TIMES);
 }
 
-/* The times that the operation itself gave. */
+/* Compares the times that the operation has set. */
 static void compare_given_times(const struct op *op, struct object *o, const struct statx *m, const struct statx *r,
 	struct verdict *v)
 {
@@ -415,7 +417,7 @@ bool compare_mend_setid(int reference_fd, const struct statx *m, struct statx *r
 	return met(why);
 }
 
-/* After somebody wrote on whose behalf they stay here and go there. */
+/* True if only set-id bits differ, after an operation that clears them on one side and keeps them on the other. */
 static bool mend_setid(struct world *w, const struct op *op, const struct expectation *e, const struct object *o,
 	unsigned bit, const struct statx *m, struct statx *r)
 {
@@ -426,7 +428,7 @@ static bool mend_setid(struct world *w, const struct op *op, const struct expect
 		return false;
 	if (bit & (SEE_SLOT | SEE_SLOT2))
 		fd = dup(w->slots[bit == SEE_SLOT ? op->slot : op->slot2].fd[REFERENCE]);
-	else if (bit & (SEE_PARENT | SEE_PARENT2)) /* of a path that leads through a file, that */
+	else if (bit & (SEE_PARENT | SEE_PARENT2)) /* may be the file, where a path goes through a file */
 		fd = world_find_parent(w, VIEW_REFERENCE, op, bit == SEE_PARENT2);
 	else
 		fd = world_find(w, VIEW_REFERENCE, op, bit == SEE_PATH2, op_follows(op));
@@ -442,7 +444,7 @@ static void compare_one(struct world *w, const struct op *op, const struct expec
 	bool mended = false;
 	struct object *o;
 
-	/* Its attributes are what the kernel remembers, for as long as it does. */
+	/* The attributes of a removed file are those that the kernel has cached, for as long as it caches them. */
 	if (r->error == 0 && is_gone(w, &r->stx) && (m->error == 0 || m->error == ESTALE || m->error == ENOENT)) {
 		difference_met(DIFFERENCE_REMOVED);
 		return;
@@ -451,12 +453,12 @@ static void compare_one(struct world *w, const struct op *op, const struct expec
 		difference_met(DIFFERENCE_REMOVED);
 		return;
 	}
-	/* What was done took x away from the directory that the path goes through again. */
+	/* The operation has removed permission x from a directory that the path goes through again. */
 	if (m->error != r->error && r->error == EACCES && (path_has_dots(op->path) || path_has_dots(op->path2))) {
 		difference_met(DIFFERENCE_DOTS);
 		return;
 	}
-	/* What was done made the directory sticky in which the path's symbolic link lies. */
+	/* The operation has set the sticky bit of the directory that contains the path's symbolic link. */
 	if (w->sticky_guards && m->error == 0 && r->error == EACCES && op->kind == OP_CHMOD && op->mode & S_ISVTX) {
 		difference_met(DIFFERENCE_STICKY_UNGUARDED);
 		return;

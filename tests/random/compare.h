@@ -1,35 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Whether both sides did the same: results first, then what can be seen afterwards. A listed
- * difference that changed one side only is mended on the reference, so that the run can go on.
+ * Compares both sides: first the results of an operation, then the attributes of the files. If a listed difference has
+ * changed only one side, the reference is changed to match, so that the run can continue.
  */
 #pragma once
 
 #include "expect.h"
 
-#define ATTRIBUTES_MS 3500 /* acregmin, for which the kernel may believe attributes, and some time to look */
+#define ATTRIBUTES_MS                                                                                  \
+	3500 /* acregmin, for which the kernel may cache attributes, and some time for the test itself \
+	      */
 
 struct verdict {
 	bool differs;
 	char sentence[1000];
 };
 
+/* Sets the verdict to a difference with this sentence, unless it has one already. */
 void differs(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* After the mount's call: it refused what NFSv3 cannot do, and the reference need not try. */
+/* After the call of the mount: true if the mount refused the operation for a listed reason. Then the reference skips
+ * it. */
 bool compare_refusal(struct world *w, const struct op *op, const struct expectation *e);
 
-/* After both calls: results, errors and data. */
+/* After both calls: compares results, errors and data. */
 void compare_results(struct world *w, const struct op *op, const struct expectation *e, struct verdict *v);
 
-/* What was looked at on both sides. */
+/* Compares the attributes that both calls have read afterwards. */
 void compare_seen(struct world *w, const struct op *op, const struct expectation *e, struct verdict *v);
 
-/* Two files' attributes; where says which. No times. */
+/* Compares the attributes of two files without their times. where names the file in the sentence. */
 void compare_attributes(const struct object *o, const struct statx *mount, const struct statx *reference,
 	const char *where, struct verdict *v);
 
-/* Set-id bits and nothing else differ: the reference gets the mount's, and the difference is counted. */
+/* True if only the set-id bits of two modes differ: the reference gets the mode of the mount, and why is counted. */
 bool compare_mend_setid(int reference_fd, const struct statx *mount, struct statx *reference, enum difference why);
 
+/* "ENOENT", or "ok" for 0. */
 const char *error_name(int error);

@@ -30,7 +30,7 @@ static bool is_mapped(const struct world *w, int map)
 	return map >= 0 && map < MAPPINGS && w->maps[map].d;
 }
 
-/* Everything that the operation's numbers name must be there, and nothing where it makes something. */
+/* True if all slots and mappings that the operation uses are in use, and those that it fills are free. */
 static bool has_all(const struct world *w, const struct op *op)
 {
 	unsigned needs = op_infos[op->kind].needs;
@@ -48,7 +48,7 @@ static bool has_all(const struct world *w, const struct op *op)
 	       (!(needs & NEEDS_MAP) || is_mapped(w, op->slot));
 }
 
-/* What would wait for ever, or has no one right answer. */
+/* True for an operation that would wait forever, or that has more than one right result. */
 static bool cannot_compare(const struct world *w, const struct op *op)
 {
 	unsigned needs = op_infos[op->kind].needs;
@@ -56,7 +56,7 @@ static bool cannot_compare(const struct world *w, const struct op *op)
 	const struct description *to = needs & NEEDS_SLOT2 ? w->slots[op->slot2].d : NULL;
 	struct stat st;
 
-	/* The client's kernel trusts its root, whom the server will squash, with links to others' files. */
+	/* The client's kernel lets root link files of other users, but the server squashes root. */
 	if (w->options->squash && op->kind == OP_LINK && op->actor == ROOT)
 		return true;
 	if (!d)
@@ -65,14 +65,14 @@ static bool cannot_compare(const struct world *w, const struct op *op)
 		return true;
 	if (op->kind == OP_MMAP && S_ISCHR(d->type))
 		return true;
-	/* Could succeed on one side only, and then both would stand elsewhere. */
+	/* It may succeed on one side only, and then the working directories would differ. */
 	if (op->kind == OP_FCHDIR && fstat(w->slots[op->slot].fd[REFERENCE], &st) == 0 && st.st_nlink == 0)
 		return true;
-	/* A position in a directory is what its filesystem says. */
+	/* Each filesystem has its own positions in directories. */
 	if (S_ISDIR(d->type) && (is_data_kind(op->kind) || op->kind == OP_LSEEK || op->kind == OP_SEEKHOLE) &&
 		op->kind != OP_PREAD && op->kind != OP_PWRITE)
 		return true;
-	/* Alignment is the backing file's business on one path and nobody's on another. */
+	/* With passthrough the backing filesystem requires alignment, without it nothing does. */
 	if (d->flags & O_DIRECT) {
 		bool aligned =
 			(op->kind == OP_PREAD || op->kind == OP_PWRITE) && op->a % 4096 == 0 && op->b % 4096 == 0;
@@ -80,14 +80,14 @@ static bool cannot_compare(const struct world *w, const struct op *op)
 		if ((is_data_kind(op->kind) && !aligned) || op->kind == OP_SETFL)
 			return true;
 	}
-	/* Its fsync tells of an earlier write that was lost, if nobody has been told through this open file. */
+	/* The fsync of a synchronous write reports an earlier lost write that this open file has not reported yet. */
 	if (is_data_kind(op->kind) && d->object->refused &&
 		(d->flags & O_DSYNC || (op->kind == OP_WRITEV && op->flags & (RWF_DSYNC | RWF_SYNC))))
 		return true;
 	return to && (to->flags & O_DIRECT || (to->flags & O_DSYNC && to->object->refused));
 }
 
-/* What the operation writes to, when it writes. */
+/* The open file that the operation writes to, or NULL. */
 static const struct description *written_to(const struct world *w, const struct op *op)
 {
 	switch (op->kind) {
@@ -105,6 +105,7 @@ static const struct description *written_to(const struct world *w, const struct 
 	}
 }
 
+/* The open file that the operation reads from, or NULL. */
 static const struct description *read_from(const struct world *w, const struct op *op)
 {
 	switch (op->kind) {
@@ -117,7 +118,7 @@ static const struct description *read_from(const struct world *w, const struct o
 	case OP_SEEKDIR:
 		return w->slots[op->slot].d;
 	case OP_MAPREAD:
-	case OP_MAPWRITE: /* its pages are read first */
+	case OP_MAPWRITE: /* the kernel reads the pages first */
 		return w->maps[op->slot].d;
 	default:
 		return NULL;
@@ -140,7 +141,7 @@ static bool opener_is_refused(const struct world *w, const struct description *d
 	return !server_allows(&w->users[d->opener][REFERENCE], &stx, want);
 }
 
-/* A COMMIT is sent with the credential of a writer: any of them will do. */
+/* The daemon sends COMMIT with the credential of any writer. True if the server may refuse one of the writers. */
 static bool a_writer_is_refused(const struct world *w, const struct object *o)
 {
 	for (int n = 0; n < SLOTS; n++) {
@@ -175,7 +176,7 @@ static bool may_be_refused(struct world *w, const struct op *op, const struct ex
 	return o && (o->refused || a_writer_is_refused(w, o));
 }
 
-/* What was written only to be lost would stay in pages that are mapped. */
+/* True if the file is mapped. The mapped pages would keep the data of a lost write. */
 static bool is_mapped_object(const struct world *w, const struct object *o)
 {
 	for (int n = 0; n < MAPPINGS; n++)
@@ -206,7 +207,7 @@ static const struct slot *find_late(const struct world *w, const struct op *op)
 
 static bool is_setid_write(const struct world *w, const struct op *op, const struct expectation *e)
 {
-	/* The sidecar allocates with the rights of who opened the file. */
+	/* The sidecar allocates with the rights of the user who opened the file. */
 	const struct description *to = op->kind == OP_FALLOCATE ? w->slots[op->slot].d : written_to(w, op);
 
 	if (op->kind == OP_TRUNCATE || op->kind == OP_FTRUNCATE)
@@ -228,7 +229,10 @@ static bool is_special_open(const struct world *w, const struct op *op, const st
 	       (S_ISFIFO(type) || S_ISCHR(type) || S_ISBLK(type) || S_ISSOCK(type));
 }
 
-/* On the mount that is another file than the one where the reference lets him in, or what somebody else looked up. */
+/*
+ * True if open(2) of a special file may lead to different files: the daemon gives the caller another one, or the kernel
+ * uses one that another user has looked up.
+ */
 static bool opens_another(const struct world *w, const struct op *op, const struct expectation *e)
 {
 	const struct user *u = &w->users[op->actor][REFERENCE];
@@ -252,7 +256,7 @@ static bool is_empty_but_silly(struct world *w, int fd, struct key dir)
 	return c.size == strlen(".") + strlen("..") + 4 && objects_silly_in(w->objects, dir);
 }
 
-/* Which file loses a name, when the daemon has it open. */
+/* Finds the file that loses its last name while the daemon has it open. */
 static void find_victim(struct world *w, const struct op *op, struct expectation *e)
 {
 	bool second = op->kind == OP_RENAME;
@@ -270,7 +274,7 @@ static void find_victim(struct world *w, const struct op *op, struct expectation
 		return;
 	}
 	o = objects_find(w->objects, key_of(&stx));
-	/* With another name the file stays without this one. */
+	/* A file with another name gets no .nfs name. */
 	if (!o || o->opens == 0 || o->silly || stx.stx_nlink + o->left_links > 1 ||
 		(second && key_equal(o->key, e->target)))
 		return;
@@ -281,7 +285,7 @@ static void find_victim(struct world *w, const struct op *op, struct expectation
 	e->remover = &w->users[op->actor][REFERENCE];
 }
 
-/* "." and ".." need x permission in the reference only; then nothing can be compared. */
+/* True if "." or ".." needs x permission that the actor has not. The mount does not check it, so the results differ. */
 static bool lost_in_dots(struct world *w, const struct op *op)
 {
 	for (int second = 0; second < 2; second++) {
@@ -306,8 +310,8 @@ static bool lost_in_dots(struct world *w, const struct op *op)
 }
 
 /*
- * Whether a link in a sticky directory is on the way, or what may be opened as new lies in one. Links
- * lead on from where they are.
+ * True if the path goes through a symbolic link in a sticky directory, or if a file that O_CREAT opens is in one. A
+ * relative target of a link continues from the directory of the link.
  */
 static bool meets_sticky_guard(const struct world *w, const char *path, bool follows, bool creates, unsigned depth)
 {
@@ -363,7 +367,7 @@ static int64_t nearest_time(int64_t t)
 	return t == TIME_NOW || t == TIME_OMIT || t / 1000000000 == 0xffffffff ? t : MIN(MAX(t, 0), NFS_TIME_MAX);
 }
 
-/* What the reference does when the server has taken uid 0 and gid 0 for those of nobody. */
+/* The reference uses the ids of nobody where the server squashes uid 0 and gid 0. */
 static void use_squashed_owner(const struct world *w, const struct op *op, struct expectation *e)
 {
 	if (!w->options->squash || (op->kind != OP_CHOWN && op->kind != OP_FCHOWN) || (op->a != 0 && op->b != 0))
@@ -420,14 +424,14 @@ void expect(struct world *w, const struct op *op, struct expectation *e)
 	e->late = find_late(w, op);
 	e->setid = is_setid_write(w, op, e);
 	e->special = is_special_open(w, op, e);
-	/* Dirty pages whose write the server would refuse are lost, here and with the kernel's client. */
+	/* Dirty pages are lost if the server would refuse their write. The kernel's own client loses them, too. */
 	o = e->target.ino ? objects_find(w->objects, e->target) : NULL;
 	if (op->kind == OP_FCHMOD || op->kind == OP_FCHOWN)
 		o = w->slots[op->slot].d->object;
 	if (o && o->map_dirty &&
 		(op->kind == OP_CHMOD || op->kind == OP_CHOWN || op->kind == OP_FCHMOD || op->kind == OP_FCHOWN))
 		e->skip = true;
-	/* Nor can what was copied out of the page cache before the rest was refused be taken back. */
+	/* Data that was copied from the page cache before the server refused the rest cannot be taken back, either. */
 	if (((op->kind == OP_MAPWRITE || op->kind == OP_COPYRANGE) && e->io_refused) ||
 		(e->late && is_mapped_object(w, e->late->d->object)))
 		e->skip = true;

@@ -52,7 +52,7 @@ static void make_open(struct making *m)
 		op->flags = O_DIRECTORY | (pick_percent(m, 70) ? O_RDONLY : op->flags);
 	else if (pick_percent(m, 4))
 		op->flags = O_PATH | (pick_percent(m, 50) ? O_NOFOLLOW : 0);
-	/* Never waits for the other end of a pipe. */
+	/* So that an open never waits for the other end of a pipe. */
 	if (!(op->flags & O_PATH))
 		op->flags |= O_NONBLOCK;
 	op->mode = pick_mode(m);
@@ -156,7 +156,7 @@ static void make_symlink(struct making *m)
 		(void)snprintf(op->path2, OP_PATH_MAX, "../%c/%c", 'a' + (int)pick_below(m, 14),
 			'a' + (int)pick_below(m, 14));
 	else if (what < 95)
-		(void)snprintf(op->path2, OP_PATH_MAX, "%s", op->path); /* a loop */
+		(void)snprintf(op->path2, OP_PATH_MAX, "%s", op->path); /* the link leads to itself */
 	else
 		(void)snprintf(op->path2, OP_PATH_MAX, "%0*u", (int)PICK(m, 1000, 2500, 3400, 4000, 4095, 4100), 7);
 }
@@ -167,7 +167,7 @@ static void make_rename(struct making *m)
 
 	existing_path(m, WANT_ANY);
 	pick_path(m, 45, WANT_ANY, op->path2, &op->dir2);
-	if (pick_percent(m, 3) && op->path[0] == '/') { /* into itself, or over what it is in */
+	if (pick_percent(m, 3) && op->path[0] == '/') { /* a directory into itself, or a name over its own directory */
 		if (pick_percent(m, 50))
 			path_join(op->path2, op->path, "x");
 		else
@@ -184,7 +184,7 @@ static void make_mknod(struct making *m)
 
 	fresh_path(m);
 	op->mode = pick_mode(m) | (uint32_t)PICK(m, S_IFIFO, S_IFIFO, S_IFSOCK, S_IFCHR, S_IFBLK, S_IFREG);
-	/* null, zero, full; numbers that nobody has; large ones */
+	/* null, zero, full; numbers without a device; large numbers */
 	if (S_ISCHR(op->mode))
 		op->a = PICK(m, makedev(1, 3), makedev(1, 5), makedev(1, 7), makedev(240, 1), makedev(4000, 100000));
 	else if (S_ISBLK(op->mode))
@@ -476,7 +476,7 @@ static enum op_kind kind(struct making *m)
 	at = pick_below(m, total);
 	for (k = 0; at >= op_infos[k].weight; k++)
 		at -= op_infos[k].weight;
-	/* Too many names: away with some. */
+	/* With too many names, remove one instead. */
 	if (pool_count(m->pool) > POOL_FULL && (k == OP_MKDIR || k == OP_MKNOD || k == OP_SYMLINK || k == OP_LINK))
 		return pick_percent(m, 75) ? OP_UNLINK : OP_RMDIR;
 	return k;

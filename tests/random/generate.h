@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The next operation: from the seed, its number, and what the reference looks like now, so that a
- * seed always makes the same ones. Most have a chance to succeed, some are nonsense.
+ * Makes the next operation from the seed, its number and the current state of the reference, so that a seed always
+ * makes the same operations. Most of them can succeed, some cannot.
  */
 #pragma once
 

@@ -16,9 +16,9 @@
 #define STUCK_AFTER  120 /* seconds for one operation */
 
 struct entry {
-	char *line; /* the operation */
+	char *line; /* of op_print() */
 	char outcome[160];
-	struct key about[ABOUT_MAX]; /* files it met */
+	struct key about[ABOUT_MAX]; /* the files of the operation */
 	char *path, *path2;
 };
 
@@ -28,7 +28,7 @@ static char line[OP_LINE_MAX];
 static FILE *trace;
 static unsigned long done[OP_COUNT], succeeded[OP_COUNT], errors[4096 / 16];
 
-static void stuck(int number)
+static void on_alarm(int number)
 {
 	static const char words[] = "random-operations: this operation does not end: ";
 
@@ -40,7 +40,7 @@ static void stuck(int number)
 
 void journal_open(const char *path)
 {
-	struct sigaction sa = {.sa_handler = stuck};
+	struct sigaction sa = {.sa_handler = on_alarm};
 
 	(void)sigaction(SIGALRM, &sa, NULL);
 	if (!path)

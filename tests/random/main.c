@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * random-operations: does the same random operations on a mount and on a local directory, as three
- * users, and compares everything. Run by tests/integration/test-random-operations.
+ * random-operations: runs the same random operations on a mount and on a local directory, as three users, and compares
+ * all results. tests/integration/data/test-random-operations runs it.
  *
- * Exit status: 0 no difference, 1 a difference (reported on stdout), 2 it could not run, 3 an
- * operation did not end.
+ * Exit status: 0 no difference, 1 a difference (reported on stdout), 2 the program could not run, 3 an operation did
+ * not end.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,9 +30,9 @@ static const char usage[] =
 	"usage: random-operations --mount=DIR --server=DIR --reference=DIR --control=MOUNT\n"
 	"           [--seed=N] [--operations=N] [--compare-every=N] [--switch-every=N] [--squash=0|1]\n"
 	"           [--special-links=0|1] [--witness=DIR] [--trace=FILE] [--replay=FILE]\n"
-	"DIRs are empty: one below the mount, the same one on the server, one of a local filesystem,\n"
-	"the first one by another mount.\n"
-	"--switch-every writes a line \"switch\" now and then and goes on when a line is answered.\n";
+	"Each DIR is empty. --mount is below the mount, --server the same directory on the server, --witness\n"
+	"the same directory below another mount, --reference a directory of a local filesystem.\n"
+	"--switch-every=N writes a line \"switch\" every N operations and waits for a line on stdin.\n";
 
 static const struct word {
 	const char *name;
@@ -88,7 +88,7 @@ static void parse(int argc, char **argv, struct settings *s)
 	exit(2);
 }
 
-/* The sidecar goes or comes, by whoever runs this; what is open stays open. */
+/* The caller of the program stops or starts the sidecar. Open files stay open. */
 static void ask_for_switch(void)
 {
 	char answer[64];
@@ -96,10 +96,10 @@ static void ask_for_switch(void)
 	(void)printf("switch\n");
 	(void)fflush(stdout);
 	if (!fgets(answer, sizeof(answer), stdin))
-		die("nobody answers to \"switch\"");
+		die("no answer to \"switch\"");
 }
 
-/* The next operation of a list; false at its end. */
+/* Reads the next operation of a list. False at its end. */
 static bool next_of(FILE *replay, struct op *ret)
 {
 	static char line[OP_LINE_MAX];
@@ -107,7 +107,7 @@ static bool next_of(FILE *replay, struct op *ret)
 	if (!fgets(line, sizeof(line), replay))
 		return false;
 	if (op_parse(line, ret) < 0)
-		die("this is no operation: %s", line);
+		die("not an operation: %s", line);
 	return true;
 }
 
@@ -118,7 +118,7 @@ static int report(const struct verdict *v, unsigned number)
 	return 1;
 }
 
-/* Whether a multiple of every lies between two operations; of a list some may have been left out. */
+/* True if a multiple of every is after the number before and not after now. A list may lack some numbers. */
 static bool passed(uint64_t every, unsigned before, unsigned now)
 {
 	return every && before / every != now / every;
@@ -184,6 +184,6 @@ int main(int argc, char **argv)
 	difference_summary();
 	(void)fflush(stdout);
 	p = pool_free(p);
-	/* Threads of other users: a leak checker cannot attach to them. */
+	/* Without a leak check: the leak checker cannot attach to the threads of other users. */
 	_exit(status);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The files that operations have met, by the reference's inode number and time of birth: what is
- * known of each on both sides and cannot be seen from outside. The main thread's alone.
+ * The files of earlier operations, by the reference's inode number and time of birth, with the state of both sides that
+ * no system call shows. Only the main thread uses them.
  */
 #pragma once
 
@@ -14,33 +14,33 @@
 #include "worker.h"
 
 struct key {
-	uint64_t ino;  /* 0 is none */
-	int64_t birth; /* ns; inode numbers are used again */
+	uint64_t ino;  /* 0: no file */
+	int64_t birth; /* ns; an inode number may be used again later */
 };
 
 struct object {
 	struct object *next;
 	struct key key;
-	uint64_t mount_ino; /* 0 until seen */
+	uint64_t mount_ino; /* 0 until it is known */
 	unsigned refs;      /* open files and mappings of any kind */
-	unsigned opens;     /* those that the daemon knows of */
-	/* On the mount the file lies under a .nfs name, since it was removed while open. */
+	unsigned opens;     /* the open files that the daemon knows of */
+	/* True if the file was removed while open, and has a .nfs name on the mount. */
 	bool silly;
 	struct key silly_dir;
-	int silly_dir_fd; /* of the server's side; -1 */
-	const struct user *remover;
-	uint64_t buried;     /* ms of CLOCK_MONOTONIC: when its .nfs name went; 0 never */
-	unsigned left_links; /* .nfs names of earlier removals that stay */
-	bool stuck;          /* no file: stands for one of these */
-	/* When it was last looked at. */
+	int silly_dir_fd;           /* of the directory on the server, or -1 */
+	const struct user *remover; /* the user who removed the file */
+	uint64_t buried;            /* now_ms() at which its .nfs name was removed; 0 for never */
+	unsigned left_links;        /* .nfs names of earlier removals that stay */
+	bool stuck;                 /* not a file: the object of one of these names */
+	/* When the attributes were read the last time. */
 	bool times_known;
-	bool times_loose; /* a listed difference may have changed the times of one side since: */
+	bool times_loose; /* a listed difference, loose_why, may have changed the times of one side since */
 	enum difference loose_why;
 	struct statx_timestamp mtime[SIDES], ctime[SIDES];
-	uint64_t map_written; /* ms: when, the last time; the server clears set-id bits then */
+	uint64_t map_written; /* now_ms() of the last write through a mapping, which clears set-id bits on the server */
 	bool map_dirty;       /* written through a mapping, and not synced since */
-	int refused;          /* the errno of I/O that the open had been allowed and the server refused */
-	unsigned mark;        /* the last comparison of trees that found it */
+	int refused;          /* the errno of I/O that the server refused, though the file could be opened */
+	unsigned mark;        /* of the last comparison of trees that found the file */
 };
 
 struct objects;
@@ -48,29 +48,29 @@ struct objects;
 struct objects *objects_new(void);
 struct objects *objects_free(struct objects *os);
 
-/* Makes one when there is none. */
+/* Finds or makes the object. */
 struct object *objects_get(struct objects *os, struct key key);
 
-/* NULL when there is none. */
+/* NULL if there is none. */
 struct object *objects_find(struct objects *os, struct key key);
 
-/* Whether the file of a silly name lies in this directory. */
+/* True if a .nfs name is in this directory. */
 bool objects_silly_in(struct objects *os, struct key dir);
 
 void objects_each(struct objects *os, void (*fn)(void *arg, struct object *o), void *arg);
 
-/* Forgets those that have no such mark and no references. */
+/* Frees the objects that have another mark, no references and no .nfs name. */
 void objects_sweep(struct objects *os, unsigned mark);
 
-/* From now to the next look its times may differ. */
+/* Until the attributes are read the next time, the times may differ for this reason. */
 void object_loosen(struct object *o, enum difference why);
 
-/* The server has all that was written through mappings; it took its times when it got that. */
+/* To be called when the server has received all data of mappings. It has set the times of the file then. */
 void object_synced(struct object *o);
 
 struct key key_of(const struct statx *stx);
 
-/* Of an open file, an O_PATH one too; ino 0 on failure. */
+/* The key of an open file, also with O_PATH. ino is 0 on failure. */
 struct key key_of_fd(int fd);
 
 static inline bool key_equal(struct key a, struct key b)

@@ -17,7 +17,7 @@ const struct op_info op_infos[OP_COUNT] = {
 #undef OP_INFO
 };
 
-/* The fields that are numbers: how they are printed, and what they usually are. */
+/* The numeric fields: their format and their usual value. */
 static const struct field {
 	const char *name;
 	size_t offset, size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One operation: what is done, by whom, to which names and open files. It is complete in itself, so
- * that a list of them, printed one a line, can be run again, whole or in part. A plain value.
+ * One operation: its kind, its actor, its names and open files. It refers to nothing else, so a list of operations,
+ * printed one per line, can be run again as a whole or in part. A plain value.
  */
 #pragma once
 
@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define OP_PATH_MAX 4400 /* room for a path, or a link's target, that is too long */
+#define OP_PATH_MAX 4400 /* bytes, enough for a path or a target that is too long for the kernel */
 #define OP_LINE_MAX (10 * OP_PATH_MAX)
 #define OP_NONE     (-1)
 
-/* What is looked at after an operation, by the same user: names, their directories, open files. */
+/* The files whose attributes the same user reads after an operation: of names, their directories, open files. */
 #define SEE_PATH    0x01
 #define SEE_PARENT  0x02
 #define SEE_PATH2   0x04
@@ -24,7 +24,7 @@
 #define SEE_ENTRY   (SEE_PATH | SEE_PARENT)
 #define SEE_ENTRY2  (SEE_PATH2 | SEE_PARENT2)
 
-/* What slot and slot2 must be: something open, a mapping, or still free. */
+/* Which of slot and slot2 must be open or a mapping (NEEDS), and which must be free (MAKES). */
 #define NEEDS_SLOT  0x01
 #define NEEDS_SLOT2 0x02
 #define NEEDS_MAP   0x04
@@ -32,7 +32,7 @@
 #define MAKES_SLOT2 0x10
 #define MAKES_MAP2  0x20
 
-/* Kind, name, weight (how often, relative to the others), what it needs, what is looked at afterwards. */
+/* Kind, name, weight (its frequency relative to the others), NEEDS and MAKES, SEE. */
 #define OP_KINDS(X)                                                                  \
 	X(OPEN, "open", 110, MAKES_SLOT, SEE_ENTRY | SEE_SLOT)                       \
 	X(TMPFILE, "tmpfile", 2, 0, SEE_PATH)                                        \
@@ -101,10 +101,10 @@ struct op {
 	enum op_kind kind;
 	int actor;
 	int slot, slot2; /* open files or a mapping; OP_NONE */
-	int dir, dir2;   /* open directories that the paths start at; OP_NONE is the actor's own */
+	int dir, dir2;   /* slots of directories at which the paths start; OP_NONE: the actor's working directory */
 	uint32_t flags, mode;
-	int64_t a, b, c; /* offsets, lengths, owners, times: the kind says what */
-	uint64_t seed;   /* of the data that is written */
+	int64_t a, b, c; /* offsets, lengths, owners or times, depending on the kind */
+	uint64_t seed;   /* of the random numbers that run the operation, such as the data to be written */
 	char path[OP_PATH_MAX], path2[OP_PATH_MAX];
 };
 
@@ -119,17 +119,17 @@ extern const struct op_info op_infos[OP_COUNT];
 
 void op_init(struct op *op);
 
-/* One line without a line end; fields that have their usual value are left out. */
+/* Prints one line without a line end. It leaves out fields that have their usual value. */
 void op_print(const struct op *op, char *to, size_t size);
 
-/* The opposite; what follows a # is ignored. -EINVAL for a line that op_print() does not make. */
+/* Parses a line of op_print() and ignores a comment after #. 0 or -EINVAL. */
 int op_parse(const char *line, struct op *ret);
 
-/* Whether a symbolic link at the end of its path is followed. */
+/* True if the operation follows a symbolic link at the end of its path. */
 bool op_follows(const struct op *op);
 
-/* Whether "." or ".." is among its names. */
+/* True if the path contains the name "." or "..". */
 bool path_has_dots(const char *path);
 
-/* The directory part of a path: "." for one without. */
+/* The directory part of a path, "." if it has none. */
 void path_parent(const char *path, char to[OP_PATH_MAX]);

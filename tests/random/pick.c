@@ -27,7 +27,7 @@ void pick_new_name(struct making *m, char to[300])
 	}
 }
 
-/* What is there already; operations that follow each other like the same names. */
+/* 60 operations in a row prefer the same names, so that they meet the same files. */
 bool pick_existing(struct making *m, unsigned want, char to[OP_PATH_MAX])
 {
 	struct rng hot = rng_make(m->op->number / 60, 7);
@@ -63,7 +63,7 @@ static unsigned depth(const char *path)
 	return n;
 }
 
-/* A name in some directory, which may be a link to one, or no directory at all. */
+/* A new name in a directory. Sometimes the directory is a link to one, or no directory. */
 static void fresh(struct making *m, char to[OP_PATH_MAX])
 {
 	char directory[OP_PATH_MAX], name[300];
@@ -76,7 +76,7 @@ static void fresh(struct making *m, char to[OP_PATH_MAX])
 	path_join(to, directory, name);
 }
 
-/* The same file by another spelling. */
+/* Another path of the same file. */
 static void respell(struct making *m, char path[OP_PATH_MAX], int *dir)
 {
 	char parent[OP_PATH_MAX], name[300];
@@ -102,7 +102,6 @@ static void respell(struct making *m, char path[OP_PATH_MAX], int *dir)
 		(void)snprintf(path, OP_PATH_MAX, pick_percent(m, 50) ? "%s/./%s" : "%s//%s", parent, name);
 }
 
-/* Mostly what is there (of the wanted types), sometimes what is not. */
 void pick_path(struct making *m, unsigned chance, unsigned want, char path[OP_PATH_MAX], int *dir)
 {
 	static const char *const places[] = {"/", "", ".", "..", "/.."};
@@ -116,7 +115,8 @@ void pick_path(struct making *m, unsigned chance, unsigned want, char path[OP_PA
 	if (pick_percent(m, 1))
 		(void)strcpy(path, RNG_PICK(&m->r, places));
 	else if (dir && pick_percent(m, 2))
-		(void)snprintf(path, OP_PATH_MAX, "%c", 'a' + (int)pick_below(m, 14)); /* in the working directory */
+		(void)snprintf(path, OP_PATH_MAX, "%c",
+			'a' + (int)pick_below(m, 14)); /* a name in the working directory */
 	else
 		respell(m, path, dir);
 }
@@ -167,7 +167,6 @@ bool slot_is_directory(const struct slot *s)
 	return S_ISDIR(s->d->type);
 }
 
-/* One that fits, and sometimes any. */
 int pick_slot(struct making *m, bool (*fits)(const struct slot *s))
 {
 	return pick_any_slot(m, pick_percent(m, 5) ? slot_is_any : fits);
@@ -250,7 +249,7 @@ uint32_t pick_mode(struct making *m)
 	return pick_percent(m, 72) ? RNG_PICK(&m->r, plain) : RNG_PICK(&m->r, odd);
 }
 
-/* Directories that can be used, mostly. */
+/* Mostly modes with which all actors can use the directory. */
 uint32_t pick_directory_mode(struct making *m)
 {
 	return (uint32_t)PICK(m, 0777, 0777, 0777, 0777, 0777, 0777, 02777, 02777, 0775, 0770, 02775, 0755, 0755, 01777,

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The names that the next operations are made of: absolute paths of what the reference has, or had a
- * moment ago. Only a hint; nothing depends on its being right.
+ * The names for the next operations: absolute paths of files that the reference has or had until recently. A wrong path
+ * does no harm. Only the main thread uses the pool.
  */
 #pragma once
 
 #include "world.h"
 
-#define POOL_FULL 180 /* names; from here on more are removed than made */
+#define POOL_FULL 180 /* names; with more, generate() removes files instead of making them */
 
 struct pool;
 
 struct pool *pool_new(void);
 struct pool *pool_free(struct pool *p);
 
-/* Takes all names of the reference, in their order. */
+/* Replaces the names by all names of the reference, in their order. */
 void pool_refresh(struct pool *p, const struct world *w);
 
 size_t pool_count(const struct pool *p);
 
-/* The nth name, when it is still there: its type (st_mode), else 0 and the pool forgets it. */
+/* The nth name. Returns the st_mode of its file, or 0 if the file is gone; then the pool removes the name. */
 mode_t pool_name(struct pool *p, const struct world *w, size_t n, const char **ret_path);
 
-/* After an operation that the reference did. */
+/* Adds the new names of an operation that has succeeded on the reference. */
 void pool_learn(struct pool *p, const struct world *w, const struct op *op);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Repeatable random numbers: splitmix64. Each operation has a generator of its own, made from the
- * seed and its number, so that nothing that an earlier one drew shifts the later ones.
+ * Repeatable random numbers: splitmix64. Each operation has its own generator, made from the seed and the operation's
+ * number, so that the numbers of an operation do not depend on earlier operations. A plain value.
  */
 #pragma once
 

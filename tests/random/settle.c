@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Waits until closed files are closed for the daemon, too, and their .nfs names are gone. */
+/* world_settle(): waits until the daemon has closed all closed files and removed their .nfs names. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,9 +10,9 @@
 #include "base/util.h"
 #include "world.h"
 
-#define STUCK_TRIES 20 /* of half a millisecond: the server's refusal has come by then */
+#define STUCK_TRIES 20 /* of half a millisecond each, after which the server has refused the removal */
 
-/* Looks at the file under its .nfs name; false when that is not there. */
+/* Reads the attributes of the file by its .nfs name. False if the name does not exist. */
 static bool silly_name(const struct object *o, struct statx *ret)
 {
 	char prefix[32];
@@ -21,7 +21,7 @@ static bool silly_name(const struct object *o, struct statx *ret)
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!dir)
-		return false; /* the directory was removed, so it was empty */
+		return false; /* the directory was removed, so it contained no name */
 	(void)snprintf(prefix, sizeof(prefix), ".nfs%016" PRIx64, o->mount_ino);
 	for (const struct dirent *e; !there && (e = readdir(dir));)
 		if (strncmp(e->d_name, prefix, strlen(prefix)) == 0)
@@ -36,7 +36,7 @@ struct burial {
 	struct object *stuck;
 };
 
-/* Whether the server still lets who removed the file remove its .nfs name. */
+/* True if the user who removed the file still has permission to remove its .nfs name. */
 static bool may_remove(const struct object *o)
 {
 	const struct user *u = o->remover;
@@ -51,8 +51,8 @@ static bool may_remove(const struct object *o)
 }
 
 /*
- * Closed the last time: its .nfs name goes, which changes the times of the directory, and of the
- * file where it has another name.
+ * After the last close of a file: waits for the removal of its .nfs name. The removal changes the times of the
+ * directory, and those of a file that has another name.
  */
 static void bury(void *arg, struct object *o)
 {
@@ -78,7 +78,7 @@ static void bury(void *arg, struct object *o)
 	o->silly_dir_fd = close_fd(o->silly_dir_fd);
 }
 
-/* For ever: an object of its own stands for the .nfs name, so that the file itself can have another. */
+/* Makes an object for a .nfs name that stays forever, so that the file itself can get another .nfs name. */
 static void leave_stuck(struct world *w, struct object *o)
 {
 	struct object *left = objects_get(w->objects, (struct key){.ino = o->key.ino, .birth = -1 - w->stuck++});

@@ -9,7 +9,7 @@
 #include "base/util.h"
 #include "witness.h"
 
-/* The victim lies under a .nfs name now. */
+/* The removed file has a .nfs name now. */
 static void keep_silly(struct world *w, struct expectation *e)
 {
 	struct object *o = e->victim.ino ? objects_find(w->objects, e->victim) : NULL;
@@ -23,7 +23,7 @@ static void keep_silly(struct world *w, struct expectation *e)
 	e->victim_dir_fd = -1;
 }
 
-/* A rename over an open file that failed after all has given it a .nfs name, and taken that back. */
+/* A failed rename over an open file has given the file a .nfs name for a moment, which changes times. */
 static void keep_failed_rename(struct world *w, const struct expectation *e)
 {
 	struct object *o = e->victim.ino ? objects_find(w->objects, e->victim) : NULL;
@@ -44,7 +44,7 @@ static void keep_map_write(const struct op *op, const struct mapping *m)
 	object_loosen(m->d->object, DIFFERENCE_MAP_TIMES);
 }
 
-/* What a success has changed for later operations. */
+/* Records the changes of a successful operation for later operations. */
 static void keep(struct world *w, const struct op *op, struct expectation *e, struct opens before)
 {
 	struct slot *s = op_infos[op->kind].needs & NEEDS_SLOT ? &w->slots[op->slot] : NULL;
@@ -109,8 +109,8 @@ static bool may_have_opened(const struct world *w, const struct op *op)
 }
 
 /*
- * What the mount has answered and the server has not, it may refuse: asks, so that both sides go on
- * alike. The kernel's pages of what was lost would stay until the next open.
+ * The server may still refuse a write that the mount has answered. fsync(2) finds out, so that both sides continue in
+ * the same state. posix_fadvise(2) drops the pages of the lost data, which the kernel would keep until the next open.
  */
 static void wait_for_late_error(struct world *w, const struct slot *s)
 {
@@ -142,7 +142,7 @@ void step_run(struct world *w, struct pool *p, const struct op *op, struct step 
 		return;
 	if (makes)
 		before = world_opens(w);
-	/* What this open file is to be told of an earlier write, so that what it is told now is about this one. */
+	/* The open file reports the error of an earlier write first, so that a later error belongs to this write. */
 	if (e->late && e->late->d->object->refused)
 		(void)fsync(e->late->fd[MOUNT]);
 	closes = witness_notes(w, op, &closing);
@@ -156,7 +156,7 @@ void step_run(struct world *w, struct pool *p, const struct op *op, struct step 
 	world_call(w, REFERENCE, e->instead ? &e->reference : op, refused);
 	if (!refused) {
 		compare_results(w, op, e, &ret->verdict);
-		if (op->kind == OP_CLOSE) /* whatever it says */
+		if (op->kind == OP_CLOSE) /* whatever its result */
 			world_closed(w, op->slot);
 		else if (!ret->verdict.differs && w->call[MOUNT].error == 0 && w->call[REFERENCE].error == 0)
 			keep(w, op, e, before);
@@ -167,7 +167,7 @@ void step_run(struct world *w, struct pool *p, const struct op *op, struct step 
 		witness_look(w, &closing, &ret->verdict);
 	if (!ret->verdict.differs)
 		compare_seen(w, op, e, &ret->verdict);
-	/* A file that was closed, or that an open opened before it failed, is so for the daemon in a moment. */
+	/* The daemon closes a file a moment after close(2), or after an open(2) that failed late. */
 	if (!ret->verdict.differs && (w->counted < counted || op->kind == OP_CONTENT || may_have_opened(w, op)))
 		if (!world_settle(w))
 			differs(&ret->verdict, "the daemon has %ld open files, not %u, or a .nfs name stays",

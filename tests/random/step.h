@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* One operation on both sides, compared and remembered. */
+/* Runs one operation on both sides, compares them, and records the new state. Only the main thread calls it. */
 #pragma once
 
 #include "compare.h"

@@ -16,7 +16,7 @@ struct walk {
 	struct world *w;
 	struct verdict *v;
 	unsigned mark;
-	unsigned silly_names; /* on the server */
+	unsigned silly_names; /* .nfs names on the server */
 };
 
 static const char *fd_path(int fd, char to[32])
@@ -25,7 +25,7 @@ static const char *fd_path(int fd, char to[32])
 	return to;
 }
 
-/* The next byte at or after this offset that is data; the size when there is none. */
+/* The offset of the next data at or after this offset, or the size if no data follows. */
 static off_t next_data(int fd, off_t at, off_t size)
 {
 	off_t data = lseek(fd, at, SEEK_DATA);
@@ -140,7 +140,7 @@ static void compare_at(struct walk *k, const char *path)
 	(void)close_fd(fd[VIEW_SERVER]);
 }
 
-/* The server cannot have what the client's pages keep. */
+/* Writes the dirty pages of mappings to the server, so that its files can be compared. */
 static void sync_mappings(struct world *w)
 {
 	for (int n = 0; n < MAPPINGS; n++) {
@@ -195,8 +195,8 @@ static void compare_to_server(struct walk *k, const struct op *op)
 }
 
 /*
- * No walk ever asks for the root's attributes: what the kernel remembers of them must go when the
- * daemon removes a .nfs name by itself, a moment after the server has.
+ * No lookup updates the attributes of the root that the kernel has cached. The daemon must invalidate them when it
+ * removes a .nfs name, which happens a moment after the server has removed the name.
  */
 static void compare_root(struct walk *k, struct pool *p, struct op *op)
 {
@@ -217,7 +217,7 @@ static void compare_root(struct walk *k, struct pool *p, struct op *op)
 	}
 }
 
-/* Which file it is about: this operation is not among those that are reported. */
+/* Prints the path of a difference, because the journal does not contain this operation. */
 static void take_verdict(struct walk *k, const struct step *s, const struct op *op)
 {
 	*k->v = s->verdict;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Everything at once: the server's own directory against the reference, as root sees them, then each
- * name through the mount by one of the users, whose view must also be the server's to the
- * nanosecond.
+ * Compares all files: first the server's directory and the reference, as root, then each name through the mount, as one
+ * of the users. The attributes on the mount must also be those of the server, including the nanoseconds of times.
  */
 #pragma once
 

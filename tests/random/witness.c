@@ -8,7 +8,7 @@
 #include "base/util.h"
 
 #define CHUNK  65536
-#define CHUNKS 8 /* of data that are compared, from the beginning: files may have holes of terabytes */
+#define CHUNKS 8 /* of data from the beginning that are compared, because files may have holes of terabytes */
 
 static unsigned count;
 
@@ -31,7 +31,7 @@ bool witness_notes(const struct world *w, const struct op *op, struct closing *r
 	return ret->path[0] != '\0';
 }
 
-/* O_PATH of the path in a view, when it leads to a regular file; -1. */
+/* An O_PATH descriptor if the path leads to a regular file in this view, or -1. */
 static int find(const struct world *w, enum view view, const char *path)
 {
 	_cleanup_close_ int fd = world_find_path(w, view, path, false);
@@ -81,7 +81,7 @@ void witness_look(struct world *w, const struct closing *c, struct verdict *v)
 {
 	_cleanup_close_ int reference = find(w, VIEW_REFERENCE, c->path), server = -1, found = -1, data = -1, seen = -1;
 
-	/* Removed or renamed since, or somebody has it open still. */
+	/* The file was removed or renamed, or is still open. */
 	if (reference < 0 || !key_equal(key_of_fd(reference), c->object->key) || c->object->refs > 0)
 		return;
 	server = find(w, VIEW_SERVER, c->path);
@@ -90,7 +90,7 @@ void witness_look(struct world *w, const struct closing *c, struct verdict *v)
 	data = open_found(server);
 	found = find(w, VIEW_WITNESS, c->path);
 	seen = found < 0 ? -EACCES : open_found(found);
-	/* The server makes nobody of root, who may not read or walk there. */
+	/* The server squashes root to nobody, who may have no permission for the file or its directories. */
 	if (data < 0 || (seen == -EACCES && w->options->squash))
 		return;
 	if (seen < 0) {

@@ -19,13 +19,13 @@ struct worker {
 	sem_t asked, done;
 };
 
-/* The C library's functions would change every thread of the process. */
+/* System calls, because the functions of the C library change all threads of the process. */
 static int become(const struct user *u)
 {
 	if (syscall(SYS_setgroups, u->ngroups, u->groups) < 0 || syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
 		syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
 		return -errno;
-	/* Or /proc/self/fd would be root's. */
+	/* Otherwise /proc/self/fd would belong to root. */
 	return prctl(PR_SET_DUMPABLE, 1) < 0 ? -errno : 0;
 }
 

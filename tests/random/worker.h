@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A thread that is some user below some root directory: credentials, root, working directory and
- * umask are its own, descriptors and memory are shared. Threads, because forking for each change of
- * user would take most of the time. Used by one thread, which waits for whatever it asks.
+ * A thread that works as a user below a root directory. It has its own credentials, root directory, working directory
+ * and umask, and shares descriptors and memory. A fork(2) for each change of user would take most of the time.
+ *
+ * One thread uses a worker and waits for each result.
  */
 #pragma once
 
@@ -18,10 +19,10 @@ struct user {
 
 struct worker;
 
-/* Negative errno when the thread cannot be made, reach the root, or become the user. */
+/* 0, or a negative errno if the thread cannot be made, reach the root directory, or become the user. */
 int worker_new(const struct user *user, const char *root, struct worker **ret);
 
-/* Runs fn(arg) on the worker and returns when it has. */
+/* Runs fn(arg) on the worker, and returns when fn has returned. */
 void worker_run(struct worker *w, void (*fn)(void *arg), void *arg);
 
 /* Takes NULL; returns NULL. */

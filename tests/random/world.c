@@ -50,7 +50,7 @@ static int beneath(int root, const char *path, bool follow)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* Kernels before 6.13 give changes within one tick the same time, though somebody looked between. */
+/* Before Linux 6.13 two changes within one tick have the same time, even with a stat(2) between them. */
 static bool times_are_fine(int root)
 {
 	struct stat before, after;
@@ -182,7 +182,7 @@ static int start_of(const struct world *w, enum view view, const struct op *op, 
 	return view == VIEW_REFERENCE ? w->slots[dir].fd[REFERENCE] : w->slots[dir].server_fd;
 }
 
-/* Without its directory's path a name that starts at an open directory is just one name. */
+/* If the path of its open directory is not known, the operation's path is a single name in the directory. */
 int world_find(const struct world *w, enum view view, const struct op *op, bool second, bool follow)
 {
 	const char *path = second ? op->path2 : op->path;
@@ -231,7 +231,7 @@ static int fd_of(const struct world *w, enum side side, int slot)
 	return slot == OP_NONE ? -1 : w->slots[slot].fd[side];
 }
 
-/* Where in a mapping its file ends, by the reference; both sides have the same. */
+/* The offset in a mapping at which the file of the reference ends. */
 static size_t end_of_file(const struct mapping *m)
 {
 	struct stat st;
@@ -299,7 +299,7 @@ struct opens world_opens(const struct world *w)
 		.passthrough = passthrough + world_status(w, "\"opens\":", "passthrough_direct")};
 }
 
-/* Whether the one open since then was left to the kernel. The daemon counts after it has answered. */
+/* True if the open since then has passthrough. The daemon counts an open after its answer. */
 static bool was_passthrough(const struct world *w, struct opens before)
 {
 	struct opens now = world_opens(w);
@@ -336,7 +336,7 @@ struct description *world_describe(struct world *w, const struct op *op, struct 
 	return d;
 }
 
-/* After a slot or a mapping is gone. */
+/* After the end of a slot or a mapping. */
 static void release(struct world *w, struct description *d)
 {
 	if (d->counted && d->slots == 0 && (d->passthrough || d->maps == 0)) {
