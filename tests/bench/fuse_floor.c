@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * fuse-floor DIRECTORY SIZE: mounts a file system that does nothing at each request, as fast as FUSE can: small/ is a
- * directory, every other name a file of SIZE bytes of zeros, of which the kernel keeps attributes, names and pages.
- * What localiofs cannot be faster than. In the foreground, until it is unmounted.
+ * fuse-floor DIRECTORY SIZE: mounts a filesystem that answers each request without any work, as fast as FUSE can.
+ * localiofs cannot be faster. small/ is a directory, and each other name is a file of SIZE zeros. The kernel caches
+ * attributes, names and pages. The program stays in the foreground until the filesystem is unmounted.
  */
 #define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 18)
 #include <fuse_lowlevel.h>
@@ -113,7 +113,7 @@ int main(int argc, char **argv)
 	size = (off_t)strtoll(argv[2], NULL, 10);
 	session = fuse_session_new(&args, &ops, sizeof(ops), NULL);
 	if (session && fuse_set_signal_handlers(session) == 0 && fuse_session_mount(session, argv[1]) == 0) {
-		fuse_loop_cfg_set_max_threads(config, (unsigned)(cpus > 2 ? cpus : 2)); /* as many as localiofs has */
+		fuse_loop_cfg_set_max_threads(config, (unsigned)(cpus > 2 ? cpus : 2)); /* as many as in localiofs */
 		r = fuse_session_loop_mt(session, config) < 0;
 		fuse_session_unmount(session);
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What libnfs can do with nothing above it, for tools/bench: READ or WRITE of one file over one
- * connection, so many at a time, for so many seconds.
+ * The speed of libnfs alone, for tools/bench: READ or WRITE of one file over one connection, for SECONDS, with DEPTH
+ * requests in flight.
  *
  *   raw-nfs ADDRESS EXPORT NAME read|write random|sequential BLOCK DEPTH SECONDS
  *
- * Prints operations, seconds and the CPU seconds of this process. A sequential write begins anew at
- * the end of the file's size and ends with COMMIT, which counts as time.
+ * Prints the number of operations, the seconds, and the CPU seconds of this process. A sequential write begins again at
+ * offset 0 when it reaches the size of the file. A write ends with COMMIT, whose time counts.
  */
 #include <poll.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct bench {
 
 struct slot {
 	struct bench *b;
-	char *buffer; /* of READ, for a libnfs that wants one */
+	char *buffer; /* for READ, if this version of libnfs needs one */
 };
 
 static void die(const char *what, const char *why)
@@ -55,14 +55,14 @@ static double now(clockid_t clock)
 
 static void send_one(struct slot *s);
 
-static void answered(struct rpc_context *rpc, int status, void *data, void *private_data)
+static void on_answer(struct rpc_context *rpc, int status, void *data, void *private_data)
 {
 	struct slot *s = private_data;
 	struct bench *b = s->b;
 
 	if (status != RPC_STATUS_SUCCESS)
 		die("call", rpc_get_error(rpc));
-	/* READ3res, WRITE3res and COMMIT3res all begin with it. */
+	/* READ3res, WRITE3res and COMMIT3res begin with the status. */
 	if (*(nfsstat3 *)data != NFS3_OK)
 		die("server", nfsstat3_to_str(*(nfsstat3 *)data));
 	b->flying--;
@@ -71,7 +71,7 @@ static void answered(struct rpc_context *rpc, int status, void *data, void *priv
 		send_one(s);
 }
 
-/* xorshift64: any order will do that no read-ahead follows. */
+/* xorshift64: any order without read-ahead is good enough. */
 static uint64_t some_block(struct bench *b)
 {
 	if (!b->random)
@@ -95,14 +95,14 @@ static void send_one(struct slot *s)
 			.stable = UNSTABLE,
 			.data = {.data_len = b->block, .data_val = b->data}};
 
-		r = SEND(write, b->rpc, answered, &args, s);
+		r = SEND(write, b->rpc, on_answer, &args, s);
 	} else {
 		READ3args args = {.file = b->fh, .offset = offset, .count = b->block};
 
 #ifdef LIBNFS_TASKS
-		r = rpc_nfs3_read_task(b->rpc, answered, s->buffer, b->block, &args, s) ? 0 : -1;
+		r = rpc_nfs3_read_task(b->rpc, on_answer, s->buffer, b->block, &args, s) ? 0 : -1;
 #else
-		r = SEND(read, b->rpc, answered, &args, s);
+		r = SEND(read, b->rpc, on_answer, &args, s);
 #endif
 	}
 	if (r < 0)
@@ -118,7 +118,7 @@ static void serve(struct bench *b)
 		die("connection", rpc_get_error(b->rpc));
 }
 
-static void looked_up(struct rpc_context *rpc, int status, void *data, void *private_data)
+static void on_lookup(struct rpc_context *rpc, int status, void *data, void *private_data)
 {
 	const LOOKUP3res *res = data;
 	struct bench *b = private_data;
@@ -134,7 +134,7 @@ static void looked_up(struct rpc_context *rpc, int status, void *data, void *pri
 	b->flying--;
 }
 
-/* The connection is libnfs's own. */
+/* Connects and looks the file up. libnfs owns the connection. */
 static void look_up(struct bench *b, struct nfs_context *nfs, const char *address, const char *export, char *name)
 {
 	struct nfs3_mount_options o = {.server = address, .export_path = export, .timeout_ms = 10000};
@@ -150,7 +150,7 @@ static void look_up(struct bench *b, struct nfs_context *nfs, const char *addres
 	args = (LOOKUP3args){
 		.what = {.dir = {.data = {.data_len = e.root.len, .data_val = (char *)e.root.data}}, .name = name}};
 	b->flying = 1;
-	if (SEND(lookup, b->rpc, looked_up, &args, b) < 0)
+	if (SEND(lookup, b->rpc, on_lookup, &args, b) < 0)
 		die("send", rpc_get_error(b->rpc));
 	while (b->flying > 0)
 		serve(b);
@@ -204,7 +204,7 @@ int main(int argc, char **argv)
 
 		b.flying++;
 		b.done--;
-		if (SEND(commit, b.rpc, answered, &args, &slots[0]) < 0)
+		if (SEND(commit, b.rpc, on_answer, &args, &slots[0]) < 0)
 			die("send", rpc_get_error(b.rpc));
 		while (b.flying > 0)
 			serve(&b);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * small-ops WHAT PREFIX FIRST COUNT THREADS SECONDS: what programs do with many small files. WHAT is open (and read 4
- * KiB and close) or stat; the files are PREFIX and a number from FIRST on. Each thread takes files of its own in turn,
- * with SECONDS 0 each one once. Prints operations a second.
+ * small-ops OPERATION PREFIX FIRST COUNT THREADS SECONDS: the speed of operations on many small files. OPERATION is
+ * open (open, read 4 KiB, close) or stat. The names of the COUNT files are PREFIX and a number, from FIRST on. Each
+ * thread uses its own files in turn for SECONDS, or each file once if SECONDS is 0. Prints operations per second.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ struct work {
 	pthread_t thread;
 	const char *prefix;
 	bool opens;
-	unsigned first, count; /* of its own files */
+	unsigned first, count; /* of the thread's files */
 	double seconds;
 	unsigned long done;
 };
@@ -62,7 +62,7 @@ static void *work(void *arg)
 
 		if (n == w->count && w->seconds == 0)
 			break;
-		/* Not the clock each time: it costs as much as a request. */
+		/* Read the clock seldom: it costs as much as a request. */
 		if (w->seconds > 0 && n % 64 == 0 && now() >= end)
 			break;
 		(void)snprintf(path, sizeof(path), "%s%u", w->prefix, w->first + n % w->count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A fuzz target is a program of one function, which libFuzzer calls with bytes of its own making.
- * What must hold is asserted; what memory does wrong the sanitizers see. Bytes that found something
- * once are in corpus/NAME, and come first in every run.
+ * A fuzz target is a program with one function, which libFuzzer calls with the bytes that it generates. CHECK() tests
+ * what must be true; the sanitizers find wrong accesses to memory. corpus/NAME has the bytes that have found a fault
+ * earlier, and each run begins with them.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* NDEBUG or not. */
+/* Ends the program if the condition is false, also with NDEBUG. */
 #define CHECK(condition)                                                                                \
 	do {                                                                                            \
 		if (!(condition)) {                                                                     \
@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 		}                                                                                       \
 	} while (0)
 
-/* A copy with a NUL behind it, the caller's. */
+/* A copy with a NUL at its end. The caller frees it. */
 static inline char *text_of(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1);
