@@ -2,7 +2,7 @@
 /*
  * One descriptor that travels with a message over an AF_UNIX socket: unix(7), SCM_RIGHTS.
  *
- * The struct is the control buffer of the message and must live as long as the message. It belongs to the caller.
+ * The struct is the control buffer of the message. The caller owns it and keeps it as long as the message.
  */
 #pragma once
 
