@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/node/attr_memory.h"
 
-#include <stdatomic.h>
-
 static bool same_time(const struct timespec *a, const struct timespec *b)
 {
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
@@ -38,18 +36,6 @@ void attr_memory_doubt(struct attr_memory *m)
 uint64_t attr_memory_left_ms(const struct attr_memory *m, uint64_t now)
 {
 	return m->until_ms > now ? m->until_ms - now : 0;
-}
-
-static atomic_uint_fast64_t clock_now;
-
-uint64_t attr_clock(void)
-{
-	return clock_now;
-}
-
-uint64_t attr_clock_tick(void)
-{
-	return atomic_fetch_add(&clock_now, 1) + 1;
 }
 
 bool attr_memory_pages_are_good(const struct attr_memory *m, const struct nfs_attr *attr)

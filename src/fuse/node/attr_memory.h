@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "fuse/writes/attr_clock.h"
 #include "io/transport.h"
 
 struct attr_limits {
@@ -38,13 +39,6 @@ void attr_memory_doubt(struct attr_memory *m);
 
 /* For how many milliseconds they may. */
 uint64_t attr_memory_left_ms(const struct attr_memory *m, uint64_t now);
-
-/*
- * A clock that goes on whenever a change of ours has been answered: what was asked for earlier may
- * not show it.
- */
-uint64_t attr_clock(void);
-uint64_t attr_clock_tick(void);
 
 /* Whether what the server says now is what the kernel was told last: its pages may stay. */
 bool attr_memory_pages_are_good(const struct attr_memory *m, const struct nfs_attr *attr);
