@@ -283,7 +283,7 @@ static void set(fuse_req_t req, fuse_ino_t ino, const char *name, const void *va
 	/* A write that came before must not find itself forbidden. */
 	s->wait.done = set_settled;
 	s->wait.patience = request_patience(&s->r);
-	write_behind_settle(s->r.inode, &s->wait);
+	write_behind_settle(&s->r.inode->behind, &s->wait);
 }
 
 /* XATTR_CREATE and XATTR_REPLACE mean nothing for ACLs (fs/xattr.c do_setxattr). */

@@ -14,6 +14,7 @@
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
+#include "fuse/paths/inode_writes.h"
 
 struct range_request {
 	struct request r;
@@ -100,7 +101,7 @@ static void change(struct range_request *q)
 	}
 	q->stable.done = changes_committed;
 	q->stable.patience = request_patience(&q->r);
-	write_behind_commit(q->r.fs, q->r.inode, &q->r.call.cred, &q->stable);
+	inode_writes_commit(q->r.fs, q->r.inode, &q->r.call.cred, &q->stable);
 }
 
 static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
@@ -209,7 +210,7 @@ static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, s
 		.offset = (uint64_t)offset};
 	q->wait.done = seek_settled;
 	q->wait.patience = request_patience(&q->r);
-	write_behind_settle(q->r.inode, &q->wait);
+	write_behind_settle(&q->r.inode->behind, &q->wait);
 }
 
 static void source_settled(struct behind_wait *w, int error)
@@ -244,7 +245,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offse
 	q->body.copy = body;
 	q->wait.done = source_settled;
 	q->wait.patience = request_patience(&q->r);
-	write_behind_settle(fs_inode(fs, from), &q->wait);
+	write_behind_settle(&fs_inode(fs, from)->behind, &q->wait);
 }
 
 void ranges_set_operations(struct fuse_lowlevel_ops *ops)

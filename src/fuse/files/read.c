@@ -185,7 +185,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 	/* The kernel has whole pages of what was written, and asks for the rest of others. */
 	q->wait.done = read_settled;
 	q->wait.patience = request_patience(&q->r);
-	write_behind_settle(q->r.inode, &q->wait);
+	write_behind_settle(&q->r.inode->behind, &q->wait);
 }
 
 void read_set_operations(struct fuse_lowlevel_ops *ops)

@@ -17,6 +17,7 @@
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
+#include "fuse/paths/inode_writes.h"
 #include "base/log.h"
 #include "fuse/locks/locks.h"
 
@@ -173,7 +174,7 @@ static void write_done(struct nfs_call *call)
 	}
 	q->wait.done = write_committed;
 	q->wait.patience = request_patience(&q->r);
-	write_behind_commit(q->r.fs, q->r.inode, &q->r.call.cred, &q->wait);
+	inode_writes_commit(q->r.fs, q->r.inode, &q->r.call.cred, &q->wait);
 }
 
 /* O_APPEND: the kernel's idea of the end may be old; the server knows. One at a time per file. */
@@ -304,7 +305,7 @@ static void write_through(struct write_request *q, const void *buf)
 	q->w->call.args.io.stable = beside_local || q->to_disk ? NFS_FILE_SYNC : NFS_UNSTABLE;
 	q->wait.behind.done = write_settled;
 	q->wait.behind.patience = request_patience(&q->r);
-	write_behind_settle(i, &q->wait.behind);
+	write_behind_settle(&i->behind, &q->wait.behind);
 }
 
 static void written_here(struct uring_io *io, ssize_t result)
@@ -384,7 +385,7 @@ static bool write_here(struct write_request *q, const char *buf, const struct fi
 		.done = written_here};
 	q->wait.behind.done = here_settled;
 	q->wait.behind.patience = request_patience(&q->r);
-	write_behind_settle(q->r.inode, &q->wait.behind);
+	write_behind_settle(&q->r.inode->behind, &q->wait.behind);
 	return true;
 }
 
@@ -425,11 +426,11 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	/* The kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
 	q->to_disk = (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(fs);
 	q->writer.session = file_of(fi)->here ? file_of(fi)->session : 0;
-	q->writer.root = file_of(fi)->root;
+	q->writer.as_root = file_of(fi)->root;
 	q->writer.done = write_taken;
 	q->writer.patience = request_patience(&q->r);
 	if (may_be_behind(q, fi))
-		r = write_behind_add(fs, q->r.inode, &q->r.call.cred, q->offset, buf, size, &q->writer);
+		r = inode_writes_add(fs, q->r.inode, &q->r.call.cred, q->offset, buf, size, &q->writer);
 	if (r == 0)
 		end_write(q, 0);
 	else if (r < 0 && !write_here(q, buf, file_of(fi)))
@@ -546,7 +547,7 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool clo
 	s->file = f;
 	s->wait.done = sync_log_done;
 	s->wait.patience = request_patience(&s->r);
-	write_behind_commit(s->r.fs, s->r.inode, &s->r.call.cred, &s->wait);
+	inode_writes_commit(s->r.fs, s->r.inode, &s->r.call.cred, &s->wait);
 }
 
 /* close(2): NFS's promise is that what was written is stable then. A reader has written nothing. */

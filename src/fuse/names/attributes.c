@@ -13,6 +13,7 @@
 #include "fuse/local/server_refresh.h"
 #include "fuse/request/convert.h"
 #include "fuse/request/entry.h"
+#include "fuse/paths/inode_writes.h"
 
 #define MAY_WRITE (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
 
@@ -143,7 +144,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		return;
 	g->wait.done = getattr_settled;
 	g->wait.patience = request_patience(&g->r);
-	write_behind_settle(g->r.inode, &g->wait);
+	write_behind_settle(&g->r.inode->behind, &g->wait);
 }
 
 /* nfstime3 has 32 bits and no sign; like the kernel's client take the nearest time that it can say. */
@@ -281,13 +282,13 @@ static void start_setattr(struct setattr_request *s)
 	if ((a->set_size || a->set_mode || a->set_uid || a->set_gid) && write_log_dirty(&r->inode->writes)) {
 		s->wait.done = setattr_committed;
 		s->wait.patience = request_patience(r);
-		write_behind_commit(r->fs, r->inode, &r->call.cred, &s->wait);
+		inode_writes_commit(r->fs, r->inode, &r->call.cred, &s->wait);
 		return;
 	}
 	/* A write that came before must not change the times afterwards. */
 	s->wait.behind.done = setattr_settled;
 	s->wait.behind.patience = request_patience(r);
-	write_behind_settle(r->inode, &s->wait.behind);
+	write_behind_settle(&r->inode->behind, &s->wait.behind);
 }
 
 static void truncate_access_done(struct nfs_call *call)

@@ -154,7 +154,7 @@ static int get(struct inode_table *t, const struct inode_key *key, const struct 
 	write_log_init(&i->writes);
 	list_init(&i->idle);
 	list_init(&i->granted_node);
-	write_behind_init(&i->behind);
+	write_behind_init(&i->behind, &i->lock);
 	list_init(&i->appends);
 	list_init(&i->opened);
 	list_init(&i->held);

@@ -6,6 +6,7 @@
 
 #include "fuse/local/server_refresh.h"
 #include "fuse/open/handlers.h"
+#include "fuse/paths/inode_writes.h"
 
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC: execve opens; the kernel passes it in OPEN's flags */
 
@@ -116,7 +117,7 @@ static void start_counted(struct open_request *o)
 	if (dirty) {
 		o->wait.done = on_committed;
 		o->wait.patience = request_patience(&o->r);
-		write_behind_commit(fs, i, &o->r.call.cred, &o->wait);
+		inode_writes_commit(fs, i, &o->r.call.cred, &o->wait);
 		return;
 	}
 	open_local(o);

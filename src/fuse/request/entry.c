@@ -132,7 +132,7 @@ static bool settle_entry(struct request *r)
 	} else if (outdated) {
 		r->settled.done = entry_settled;
 		r->settled.patience = request_patience(r);
-		write_behind_settle(i, &r->settled);
+		write_behind_settle(&i->behind, &r->settled);
 	}
 	(void)inode_unref(fs->inodes, i);
 	return outdated;

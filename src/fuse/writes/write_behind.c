@@ -3,36 +3,35 @@
 
 #include <string.h>
 
-#include "fuse/local/granted_file.h"
 #include "base/log.h"
+#include "fuse/writes/attr_clock.h"
+#include "io/uring.h"
 
 #define MAX_FLYING 16    /* requests of one file on their way */
-#define LITTLE     65536 /* bytes that are written locally, and a pause follows */
+#define LITTLE     65536 /* bytes: a pause follows a shorter local write */
 
-/* One gathered request; its data_write is the write log's from the answer on. */
+/* One gathered request. From the answer on its data_write belongs to the write log. */
 struct gathered {
-	struct list node;    /* in full or sent */
-	struct list to_send; /* on the stack of who submits it */
-	struct fs *fs;
-	struct inode *inode; /* a reference */
+	struct list node;        /* in full or sent */
+	struct list to_send;     /* in struct actions */
+	struct behind_file file; /* a reference */
 	struct data_write *write;
-	struct stable_wait stable; /* the process keeps too much: a commit before the next */
-	uint64_t session;          /* as a struct behind_writer's */
-	bool root, written_here;
-	struct uring_io here;
-	struct granted_file *granted; /* with a reference while here is under way */
+	struct stable_wait stable; /* the process keeps too much data: a commit comes before the next request */
+	uint64_t session;          /* as in struct behind_writer */
+	bool as_root, written_locally;
+	struct uring_io local;
 	uint64_t number;
 	uint64_t offset;
 	size_t length, room;
 	size_t done;   /* bytes that earlier, short answers took in */
-	bool unstable; /* some of it was answered so */
+	bool unstable; /* some of the data was answered UNSTABLE */
 	bool mixed;    /* with different verifiers */
 };
 
-/* What to do once the lock is given back. */
+/* What remains to be done without the lock. */
 struct actions {
 	struct list to_send, waits, writers;
-	int error; /* for the latter two */
+	int error; /* of the waits and writers */
 };
 
 static struct gathered *gathered_of(struct list *pos)
@@ -45,9 +44,10 @@ static uint64_t end_of(const struct gathered *g)
 	return g->offset + g->length;
 }
 
-void write_behind_init(struct write_behind *b)
+void write_behind_init(struct write_behind *b, pthread_mutex_t *lock)
 {
 	memset(b, 0, sizeof(*b));
+	b->lock = lock;
 	list_init(&b->full);
 	list_init(&b->sent);
 	list_init(&b->writers);
@@ -74,60 +74,54 @@ static bool same_cred(const struct nfs_cred *a, const struct nfs_cred *b)
 	       memcmp(a->groups, b->groups, a->ngroups * sizeof(a->groups[0])) == 0;
 }
 
-static void gathered_answered(struct nfs_call *call);
+static void on_answer(struct nfs_call *call);
 static bool gathered_given_up(struct nfs_call *call);
 
 static void gathered_done(struct gathered *g, enum write_result result);
 static void submit(struct gathered *g);
 
-static void gathered_here(struct uring_io *io, ssize_t result)
+static void on_local_write(struct uring_io *io, ssize_t result)
 {
-	struct gathered *g = CONTAINER_OF(io, struct gathered, here);
-	struct granted_file *granted = g->granted;
+	struct gathered *g = CONTAINER_OF(io, struct gathered, local);
 
 	g->session = 0;
-	if (io->have > 0)
-		granted_file_changed(g->inode);
+	g->file.ops->end_local_write(&g->file, io);
 	if (io->have < g->length) {
-		log_debug("a gathered write here: %s", strerror(result < 0 ? (int)-result : EIO));
+		log_debug("a gathered local write: %s", strerror(result < 0 ? (int)-result : EIO));
 		submit(g);
 	} else {
 		g->write->call.args.io.data = g->write->data;
-		g->written_here = true;
-		gathered_done(g, WRITE_STABLE); /* or what FLUSH and FSYNC make stable here */
+		g->written_locally = true;
+		gathered_done(g, WRITE_STABLE); /* FLUSH and FSYNC make local data stable */
 	}
-	(void)granted_file_unref(granted);
 }
 
-/* To the backing file; false when it cannot be. */
-static bool submit_here(struct gathered *g)
+/* To the backing file; false when only the server can write the data. */
+static bool submit_locally(struct gathered *g)
 {
-	g->granted = g->session != 0 ? granted_file_to_write(g->fs, g->inode, g->session) : NULL;
-	if (!g->granted)
+	if (g->session == 0)
 		return false;
-	g->here = (struct uring_io){.file = &g->granted->file,
-		.buf = (uint8_t *)g->write->data,
+	g->local = (struct uring_io){.buf = (uint8_t *)g->write->data,
 		.size = g->length,
 		.offset = g->offset,
-		.as_root = g->root,
-		.done = gathered_here};
-	uring_write(g->fs->uring, &g->here);
-	return true;
+		.as_root = g->as_root,
+		.done = on_local_write};
+	return g->file.ops->begin_local_write(&g->file, g->session, &g->local);
 }
 
 static void submit(struct gathered *g)
 {
 	struct nfs_call *call = &g->write->call;
 
-	if (submit_here(g))
+	if (submit_locally(g))
 		return;
 	call->args.io.offset = g->offset + g->done;
-	call->args.io.count = (uint32_t)MIN(g->length - g->done, g->fs->wsize);
+	call->args.io.count = (uint32_t)MIN(g->length - g->done, g->file.wsize);
 	call->args.io.data = g->write->data + g->done;
 	call->proc = NFS_WRITE;
-	call->done = gathered_answered;
+	call->done = on_answer;
 	call->given_up = gathered_given_up;
-	write_log_send(&g->inode->writes, g->fs->transport, g->write);
+	write_log_send(g->file.log, g->file.transport, g->write);
 }
 
 static void actions_init(struct actions *a)
@@ -138,11 +132,9 @@ static void actions_init(struct actions *a)
 	list_init(&a->writers);
 }
 
-/* With the lock: what may go now. all: also what could still grow. */
-static void pick(struct inode *i, bool all, struct actions *a)
+/* Picks the requests that may be sent now. all: also the request that could still grow. The caller holds the lock. */
+static void pick(struct write_behind *b, bool all, struct actions *a)
 {
-	struct write_behind *b = &i->behind;
-
 	if (b->gathering && (all || (b->flying == 0 && !b->pausing) || b->gathering->length == b->gathering->room)) {
 		list_append(&b->full, &b->gathering->node);
 		b->gathering = NULL;
@@ -159,7 +151,7 @@ static void pick(struct inode *i, bool all, struct actions *a)
 		list_splice(&a->writers, &b->writers);
 }
 
-/* It grows no more, and is kept until COMMIT: without the room that it did not need. */
+/* The request grows no more, and is kept until COMMIT: without the room that it did not need. */
 static void give_back_room(struct gathered *g)
 {
 	struct data_write *w = g->session == 0 && g->length < g->room / 2 ? data_write_new(g->length) : NULL;
@@ -197,24 +189,24 @@ static void act(struct actions *a)
 	}
 }
 
-/* Those who wait may go; the WRITE may not, since the server could do it after something newer. */
+/* Callers that wait may go. The WRITE may not: the server could do it after a newer WRITE. */
 static bool gathered_given_up(struct nfs_call *call)
 {
 	const struct data_write *w = CONTAINER_OF(call, struct data_write, call);
-	struct inode *i = ((const struct gathered *)w->owner)->inode;
+	struct write_behind *b = ((const struct gathered *)w->owner)->file.behind;
 	struct actions a;
 
 	actions_init(&a);
 	a.error = -EINTR;
 	{
-		LOCKED(&i->lock);
-		LIST_FOREACH (wait, &i->behind.waits) {
+		LOCKED(b->lock);
+		LIST_FOREACH (wait, &b->waits) {
 			if (!patience_ended(&CONTAINER_OF(wait, struct behind_wait, node)->patience))
 				continue;
 			list_remove(wait);
 			list_append(&a.waits, wait);
 		}
-		LIST_FOREACH (writer, &i->behind.writers) {
+		LIST_FOREACH (writer, &b->writers) {
 			if (!patience_ended(&CONTAINER_OF(writer, struct behind_writer, node)->patience))
 				continue;
 			list_remove(writer);
@@ -227,72 +219,77 @@ static bool gathered_given_up(struct nfs_call *call)
 
 struct pause {
 	struct uring_io io;
-	struct fs *fs;
-	struct inode *inode; /* a reference */
+	struct behind_file file; /* a reference */
 };
 
-static void pause_over(struct uring_io *io, ssize_t result)
+static void on_pause_end(struct uring_io *io, ssize_t result)
 {
 	struct pause *p = CONTAINER_OF(io, struct pause, io);
-	struct inode *i = p->inode;
+	struct write_behind *b = p->file.behind;
 	struct actions a;
 
 	(void)result;
 	actions_init(&a);
 	{
-		LOCKED(&i->lock);
-		i->behind.pausing = false;
-		pick(i, false, &a);
+		LOCKED(b->lock);
+		b->pausing = false;
+		pick(b, false, &a);
 	}
 	act(&a);
-	(void)inode_unref(p->fs->inodes, i);
+	p->file.ops->unref(&p->file);
 	free(p);
+}
+
+/* Takes the waits that waited for this request last. The caller holds the lock. */
+static void take_settled(struct write_behind *b, const struct gathered *g, struct actions *a)
+{
+	LIST_FOREACH (pos, &b->waits) {
+		struct behind_wait *w = CONTAINER_OF(pos, struct behind_wait, node);
+
+		if (g->number <= w->last && --w->left == 0) {
+			list_remove(pos);
+			list_append(&a->waits, pos);
+		}
+	}
 }
 
 static void gathered_end(struct gathered *g)
 {
-	struct pause *pause = g->written_here && g->length < LITTLE ? calloc(1, sizeof(*pause)) : NULL;
-	struct inode *i = g->inode;
-	struct write_behind *b = &i->behind;
-	struct fs *fs = g->fs;
+	struct pause *pause = g->written_locally && g->length < LITTLE ? calloc(1, sizeof(*pause)) : NULL;
+	struct behind_file file = g->file;
+	struct write_behind *b = file.behind;
 	struct actions a;
 
 	actions_init(&a);
 	{
-		LOCKED(&i->lock);
+		LOCKED(b->lock);
 		list_remove(&g->node);
 		b->flying--;
 		b->answered = attr_clock_tick();
-		LIST_FOREACH (pos, &b->waits) {
-			struct behind_wait *w = CONTAINER_OF(pos, struct behind_wait, node);
-
-			if (g->number <= w->last && --w->left == 0) {
-				list_remove(pos);
-				list_append(&a.waits, pos);
-			}
-		}
+		take_settled(b, g, &a);
 		if (pause && !b->pausing) {
-			*pause = (struct pause){.fs = fs, .inode = inode_ref(i), .io.done = pause_over};
+			*pause = (struct pause){.file = file, .io.done = on_pause_end};
+			file.ops->ref(&file);
 			b->pausing = true;
 		}
-		pick(i, !list_empty(&b->waits), &a);
+		pick(b, !list_empty(&b->waits), &a);
 	}
 	free(g);
 	act(&a);
-	if (pause && pause->inode)
-		uring_pause(fs->uring, &pause->io);
+	if (pause && pause->io.done)
+		file.ops->pause(&file, &pause->io);
 	else
 		free(pause);
-	(void)inode_unref(fs->inodes, i);
+	file.ops->unref(&file);
 }
 
-static void log_is_stable(struct stable_wait *w, int error)
+static void on_stable(struct stable_wait *w, int error)
 {
-	(void)error; /* the log tells it to every open file */
+	(void)error; /* the log tells every open file of it */
 	gathered_end(CONTAINER_OF(w, struct gathered, stable));
 }
 
-static void log_committed(struct commit_wait *w, int error)
+static void on_commit(struct commit_wait *w, int error)
 {
 	struct stable_wait *stable = CONTAINER_OF(w, struct stable_wait, commit);
 
@@ -301,31 +298,31 @@ static void log_committed(struct commit_wait *w, int error)
 
 static void commit_log(struct stable_wait *w)
 {
-	w->commit.done = log_committed;
+	w->commit.done = on_commit;
 	w->commit.patience = w->patience;
-	write_log_commit(&w->inode->writes, w->fs->transport, &w->inode->fh, &w->cred, &w->commit);
+	write_log_commit(w->file.log, w->file.transport, w->file.fh, &w->cred, &w->commit);
 }
 
-/* All of it is written. */
+/* All bytes of the request are written. */
 static void gathered_done(struct gathered *g, enum write_result result)
 {
 	struct nfs_call *call = &g->write->call;
 
-	g->fs->counters.bytes_written += g->length;
+	g->file.ops->on_written(&g->file, g->length);
 	call->args.io.offset = g->offset;
 	call->args.io.count = (uint32_t)g->length;
-	g->stable = (struct stable_wait){.fs = g->fs, .inode = g->inode, .cred = call->cred, .done = log_is_stable};
-	if (write_log_answered(&g->inode->writes, g->write, result))
+	g->stable = (struct stable_wait){.file = g->file, .cred = call->cred, .done = on_stable};
+	if (write_log_answered(g->file.log, g->write, result))
 		commit_log(&g->stable);
 	else
 		gathered_end(g);
 }
 
-static void gathered_answered(struct nfs_call *call)
+static void on_answer(struct nfs_call *call)
 {
 	struct data_write *w = CONTAINER_OF(call, struct data_write, call);
 	struct gathered *g = w->owner;
-	struct write_log *log = &g->inode->writes;
+	struct write_log *log = g->file.log;
 	int error = call->error;
 
 	if (error == 0 && call->res.io.count == 0)
@@ -348,86 +345,98 @@ static void gathered_answered(struct nfs_call *call)
 		submit(g);
 		return;
 	}
-	/* A verifier that no commit will answer with: all of it is sent again. */
+	/* No commit answers with this verifier: all data of the request is sent again. */
 	if (g->mixed)
 		memset(w->verf.data, 0xff, sizeof(w->verf.data));
 	gathered_done(g, g->unstable ? WRITE_UNSTABLE : WRITE_STABLE);
 }
 
-static struct gathered *gathered_new(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset,
-	size_t size, uint64_t session, bool root)
+/* The caller holds the lock. */
+static struct gathered *gathered_new(const struct behind_file *f, const struct nfs_cred *cred, uint64_t offset,
+	size_t size, uint64_t session, bool as_root)
 {
 	struct gathered *g = calloc(1, sizeof(*g));
 
 	if (!g)
 		return NULL;
-	g->room = MAX(size, fs->wsize); /* memory that is not touched costs nothing */
+	g->room = MAX(size, f->wsize); /* memory that is not touched costs nothing */
 	g->write = data_write_new(g->room);
 	if (!g->write) {
 		free(g);
 		return NULL;
 	}
-	g->fs = fs;
-	g->inode = inode_ref(i);
+	g->file = *f;
+	f->ops->ref(f);
 	g->offset = offset;
-	g->number = ++i->behind.last;
+	g->number = ++f->behind->last;
 	list_init(&g->node);
 	list_init(&g->to_send);
 	g->write->owner = g;
-	g->write->call.fh = i->fh;
+	g->write->call.fh = *f->fh;
 	g->write->call.cred = *cred;
 	g->session = session;
-	g->root = root;
+	g->as_root = as_root;
 	/* Beside local writes nothing may be kept for resending. */
 	g->write->call.args.io.stable = session != 0 ? NFS_FILE_SYNC : NFS_UNSTABLE;
-	write_log_started(&i->writes);
+	write_log_started(f->log);
 	return g;
 }
 
-/* With the lock: the gathered request that has room for these bytes at this place, or NULL. */
+/* The gathered request that has room for these bytes at this place, or NULL. The caller holds the lock. */
 static struct gathered *room_for(const struct write_behind *b, const struct nfs_cred *cred, uint64_t offset,
-	size_t size, uint64_t session, bool root)
+	size_t size, uint64_t session, bool as_root)
 {
 	struct gathered *g = b->gathering;
 
 	return g && offset >= g->offset && offset <= end_of(g) && offset + size <= g->offset + g->room &&
-			       same_cred(&g->write->call.cred, cred) && g->session == session && g->root == root
+			       same_cred(&g->write->call.cred, cred) && g->session == session && g->as_root == as_root
 		       ? g
 		       : NULL;
 }
 
-int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred, uint64_t offset, const void *data,
+/* Adds the data to the gathered request, or to a new one; 0, -EBUSY or -ENOMEM. The caller holds the lock. */
+static int gather(const struct behind_file *f, const struct nfs_cred *cred, uint64_t offset, const void *data,
+	size_t size, const struct behind_writer *w)
+{
+	struct write_behind *b = f->behind;
+	uint64_t session, end = offset + size;
+	struct gathered *g;
+	int r = f->ops->choose(f, w->session, &session);
+
+	if (r < 0)
+		return r;
+	if (overlaps(&b->sent, offset, end) || overlaps(&b->full, offset, end))
+		return -EBUSY;
+	g = room_for(b, cred, offset, size, session, w->as_root);
+	if (!g) {
+		if (b->gathering && b->gathering->offset < end && offset < end_of(b->gathering))
+			return -EBUSY;
+		g = gathered_new(f, cred, offset, size, session, w->as_root);
+		if (!g)
+			return -ENOMEM;
+		if (b->gathering)
+			list_append(&b->full, &b->gathering->node);
+		b->gathering = g;
+	}
+	memcpy(g->write->data + (offset - g->offset), data, size);
+	g->length = MAX(g->length, (size_t)(offset - g->offset) + size);
+	return 0;
+}
+
+int write_behind_add(const struct behind_file *f, const struct nfs_cred *cred, uint64_t offset, const void *data,
 	size_t size, struct behind_writer *w)
 {
-	uint64_t generation = fs_generation(fs), session = 0;
-	struct write_behind *b = &i->behind;
-	struct gathered *g;
+	struct write_behind *b = f->behind;
 	struct actions a;
-	int r = 0;
+	int r;
 
 	actions_init(&a);
 	{
-		LOCKED(&i->lock);
-		if (w->session == generation && granted_file_writes(i->granted, generation))
-			session = generation;
-		/* One step, as finish_open() looks at both: a WRITE is known or knows of local opens. */
-		if (open_mode_seen_locally(&i->mode) || (session == 0 && granted_file_writes(i->granted, generation)) ||
-			overlaps(&b->sent, offset, offset + size) || overlaps(&b->full, offset, offset + size))
-			return -EBUSY;
-		g = room_for(b, cred, offset, size, session, w->root);
-		if (!g) {
-			if (b->gathering && b->gathering->offset < offset + size && offset < end_of(b->gathering))
-				return -EBUSY;
-			g = gathered_new(fs, i, cred, offset, size, session, w->root);
-			if (!g)
-				return -ENOMEM;
-			if (b->gathering)
-				list_append(&b->full, &b->gathering->node);
-			b->gathering = g;
-		}
-		memcpy(g->write->data + (offset - g->offset), data, size);
-		g->length = MAX(g->length, (size_t)(offset - g->offset) + size);
-		pick(i, false, &a);
+		LOCKED(b->lock);
+		r = gather(f, cred, offset, data, size, w);
+		if (r < 0)
+			return r;
+		pick(b, false, &a);
 		if (!list_empty(&b->full)) {
 			list_append(&b->writers, &w->node);
 			r = 1;
@@ -437,25 +446,24 @@ int write_behind_add(struct fs *fs, struct inode *i, const struct nfs_cred *cred
 	return r;
 }
 
-void write_behind_settle(struct inode *i, struct behind_wait *w)
+void write_behind_settle(struct write_behind *b, struct behind_wait *w)
 {
-	struct write_behind *b = &i->behind;
 	struct actions a;
 
 	actions_init(&a);
 	{
-		LOCKED(&i->lock);
+		LOCKED(b->lock);
 		w->last = b->last;
 		w->left = b->flying + (b->gathering != NULL);
 		LIST_FOREACH (pos, &b->full)
 			w->left++;
-		pick(i, true, &a);
+		pick(b, true, &a);
 		list_append(w->left > 0 ? &b->waits : &a.waits, &w->node);
 	}
 	act(&a);
 }
 
-static void settled(struct behind_wait *behind, int error)
+static void on_settled(struct behind_wait *behind, int error)
 {
 	struct stable_wait *w = CONTAINER_OF(behind, struct stable_wait, behind);
 
@@ -465,12 +473,11 @@ static void settled(struct behind_wait *behind, int error)
 		commit_log(w);
 }
 
-void write_behind_commit(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct stable_wait *w)
+void write_behind_commit(const struct behind_file *f, const struct nfs_cred *cred, struct stable_wait *w)
 {
-	w->fs = fs;
-	w->inode = i;
+	w->file = *f;
 	w->cred = *cred;
-	w->behind.done = settled;
+	w->behind.done = on_settled;
 	w->behind.patience = w->patience;
-	write_behind_settle(i, &w->behind);
+	write_behind_settle(f->behind, &w->behind);
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Write-behind against a server that the test plays: it answers when, and in the order, the test says. */
+/*
+ * Write-behind of a file that the test plays, against a server and a backing file that the test plays, too: they answer
+ * when, and in the order, the test says.
+ */
 #include "cmocka_setup.h"
 
 #include <malloc.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "fuse/fs/fs.h"
+#include "fuse/writes/attr_clock.h"
 #include "fuse/writes/write_behind.h"
+#include "io/uring.h"
 
 #define WSIZE 4096
 
@@ -19,10 +22,95 @@ struct server {
 	uint8_t file[64 * WSIZE];
 };
 
+/* The file. Its session is 1: a writer of that session may write to the backing file. */
+struct file {
+	pthread_mutex_t lock;
+	struct write_behind behind;
+	struct write_log log;
+	struct nfs_fh fh;
+	unsigned refs;
+	bool seen_locally;      /* an open sees the backing file */
+	bool has_descriptor;    /* writers may write locally */
+	struct uring_io *local; /* under way, or NULL */
+	struct uring_io *pause;
+	unsigned changed_locally;
+	size_t written; /* bytes */
+};
+
+#define SESSION 1
+
 static struct server server;
-static struct fs fs;
-static struct inode *file;
+static struct file file;
 static const struct nfs_cred cred = {.uid = 1}, other_cred = {.uid = 2};
+
+static void ref(const struct behind_file *f)
+{
+	((struct file *)f->file)->refs++;
+}
+
+static void unref(const struct behind_file *f)
+{
+	((struct file *)f->file)->refs--;
+}
+
+static int choose(const struct behind_file *f, uint64_t session, uint64_t *ret_session)
+{
+	const struct file *of = f->file;
+
+	assert_int_not_equal(pthread_mutex_trylock(f->behind->lock), 0);
+	if (of->seen_locally || (of->has_descriptor && session != SESSION))
+		return -EBUSY;
+	*ret_session = of->has_descriptor ? SESSION : 0;
+	return 0;
+}
+
+static bool begin_local_write(const struct behind_file *f, uint64_t session, struct uring_io *io)
+{
+	struct file *of = f->file;
+
+	assert_int_equal(session, SESSION);
+	assert_null(of->local);
+	of->local = of->has_descriptor ? io : NULL;
+	return of->local;
+}
+
+static void end_local_write(const struct behind_file *f, struct uring_io *io)
+{
+	struct file *of = f->file;
+
+	of->changed_locally += io->have > 0;
+}
+
+static void make_pause(const struct behind_file *f, struct uring_io *io)
+{
+	struct file *of = f->file;
+
+	assert_null(of->pause);
+	of->pause = io;
+}
+
+static void on_written(const struct behind_file *f, size_t bytes)
+{
+	((struct file *)f->file)->written += bytes;
+}
+
+static const struct behind_file_ops ops = {
+	.ref = ref,
+	.unref = unref,
+	.choose = choose,
+	.begin_local_write = begin_local_write,
+	.end_local_write = end_local_write,
+	.pause = make_pause,
+	.on_written = on_written,
+};
+
+static const struct behind_file behind_file = {.ops = &ops,
+	.file = &file,
+	.behind = &file.behind,
+	.log = &file.log,
+	.fh = &file.fh,
+	.transport = &server.transport,
+	.wsize = WSIZE};
 
 static void server_submit(struct transport *t, struct nfs_call *call)
 {
@@ -35,26 +123,49 @@ static const struct transport_ops server_ops = {.submit = server_submit};
 
 static int setup(void **state)
 {
-	struct nfs_fh fh = {.len = 4};
-	struct nfs_attr attr = {.mode = S_IFREG | 0644, .fileid = 7};
-
 	(void)state;
 	memset(&server, 0, sizeof(server));
-	memset(&fs, 0, sizeof(fs));
+	memset(&file, 0, sizeof(file));
 	server.transport.ops = &server_ops;
 	list_init(&server.calls);
-	fs.transport = &server.transport;
-	fs.wsize = WSIZE;
-	return inode_table_new(&fs.inodes) < 0 || inode_table_get(fs.inodes, &fh, &attr, &file) < 0;
+	(void)pthread_mutex_init(&file.lock, NULL);
+	file.fh.len = 4;
+	write_behind_init(&file.behind, &file.lock);
+	write_log_init(&file.log);
+	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
 	assert_true(list_empty(&server.calls));
-	(void)inode_unref(fs.inodes, file);
-	fs.inodes = inode_table_free(fs.inodes);
+	assert_null(file.local);
+	assert_null(file.pause);
+	assert_int_equal(file.refs, 0);
+	write_log_done(&file.log);
+	(void)pthread_mutex_destroy(&file.lock);
 	return 0;
+}
+
+/* The backing file takes in up to limit bytes of the local write, which then ends with this error. */
+static void end_local(size_t limit, int error)
+{
+	struct uring_io *io = file.local;
+
+	assert_non_null(io);
+	file.local = NULL;
+	io->have = MIN(limit, io->size);
+	memcpy(server.file + io->offset, io->buf, io->have);
+	io->done(io, error < 0 ? error : (ssize_t)io->have);
+}
+
+static void end_pause(void)
+{
+	struct uring_io *io = file.pause;
+
+	assert_non_null(io);
+	file.pause = NULL;
+	io->done(io, -ETIME);
 }
 
 /* Answers the n-th call that waits: a WRITE takes in up to limit bytes, a COMMIT all. */
@@ -123,13 +234,13 @@ static void stable_done(struct stable_wait *w, int error)
 static int add(uint64_t offset, const void *data, size_t size, struct flag *f)
 {
 	f->writer.done = writer_done;
-	return write_behind_add(&fs, file, &cred, offset, data, size, &f->writer);
+	return write_behind_add(&behind_file, &cred, offset, data, size, &f->writer);
 }
 
 static void settle(struct flag *f)
 {
 	f->wait.done = wait_done;
-	write_behind_settle(file, &f->wait);
+	write_behind_settle(&file.behind, &f->wait);
 }
 
 static void small_writes_are_gathered_while_one_is_on_its_way(void **state)
@@ -143,7 +254,7 @@ static void small_writes_are_gathered_while_one_is_on_its_way(void **state)
 	assert_int_equal(add(2, "cd", 2, &w), 0);
 	assert_int_equal(add(3, "D", 1, &w), 0); /* over what was gathered */
 	assert_int_equal(server.waiting, 1);
-	assert_true(write_behind_outdates(&file->behind, attr_clock()));
+	assert_true(write_behind_outdates(&file.behind, attr_clock()));
 	settle(&s);
 	assert_int_equal(server.waiting, 2);
 	assert_int_equal(waiting(1)->args.io.offset, 1);
@@ -153,9 +264,9 @@ static void small_writes_are_gathered_while_one_is_on_its_way(void **state)
 	answer(0, WSIZE, 0);
 	assert_int_equal(s.done, 1);
 	assert_memory_equal(server.file, "abcD", 4);
-	assert_true(write_behind_outdates(&file->behind, asked)); /* it was asked before the answers */
-	assert_false(write_behind_outdates(&file->behind, attr_clock()));
-	assert_true(write_log_dirty(&file->writes));
+	assert_true(write_behind_outdates(&file.behind, asked)); /* it was asked before the answers */
+	assert_false(write_behind_outdates(&file.behind, attr_clock()));
+	assert_true(write_log_dirty(&file.log));
 	settle(&s);
 	assert_int_equal(s.done, 2);
 }
@@ -208,7 +319,7 @@ static void credentials_do_not_mix(void **state)
 
 	assert_int_equal(add(0, "a", 1, &w), 0);
 	assert_int_equal(add(1, "b", 1, &w), 0);
-	assert_int_equal(write_behind_add(&fs, file, &other_cred, 2, "c", 1, &w.writer), 0);
+	assert_int_equal(write_behind_add(&behind_file, &other_cred, 2, "c", 1, &w.writer), 0);
 	answer(0, WSIZE, 0);
 	assert_int_equal(waiting(0)->cred.uid, 1);
 	answer(0, WSIZE, 0);
@@ -218,14 +329,72 @@ static void credentials_do_not_mix(void **state)
 
 static void beside_local_opens_nothing_is_kept(void **state)
 {
-	struct open_wish wish = {.write = true, .generation = 1, .granted_id = 5, .granted_writable = true};
 	struct flag w = {0};
-	int path = open_mode_choose(&file->mode, &wish);
 
-	assert_int_equal(path, OPEN_PATH_PASSTHROUGH);
-	(void)open_mode_count(&file->mode, &wish, OPEN_PATH_PASSTHROUGH);
+	file.seen_locally = true;
 	assert_int_equal(add(0, "a", 1, &w), -EBUSY);
-	(void)open_mode_uncount(&file->mode, OPEN_PATH_PASSTHROUGH);
+}
+
+static void a_local_writer_writes_to_the_backing_file(void **state)
+{
+	struct flag w = {.writer.session = SESSION, .writer.as_root = true}, s = {0};
+
+	file.has_descriptor = true;
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	assert_int_equal(server.waiting, 0);
+	assert_true(file.local->as_root);
+	assert_int_equal(file.changed_locally, 0);
+	settle(&s);
+	assert_int_equal(s.done, 0);
+	end_local(WSIZE, 0);
+	assert_int_equal(s.done, 1);
+	assert_int_equal(file.changed_locally, 1);
+	assert_int_equal(file.written, 1);
+	assert_memory_equal(server.file, "a", 1);
+	assert_false(write_log_dirty(&file.log)); /* the server has nothing to commit */
+	end_pause();
+}
+
+static void what_comes_in_the_pause_is_gathered(void **state)
+{
+	struct flag w = {.writer.session = SESSION};
+
+	file.has_descriptor = true;
+	assert_int_equal(add(0, "a", 1, &w), 0);
+	end_local(WSIZE, 0);
+	assert_int_equal(add(1, "b", 1, &w), 0);
+	assert_int_equal(add(2, "c", 1, &w), 0);
+	assert_null(file.local);
+	end_pause();
+	assert_int_equal(file.local->size, 2);
+	end_local(WSIZE, 0);
+	end_pause();
+	assert_memory_equal(server.file, "abc", 3);
+}
+
+static void what_fails_locally_goes_to_the_server(void **state)
+{
+	struct flag w = {.writer.session = SESSION};
+
+	file.has_descriptor = true;
+	assert_int_equal(add(0, "abc", 3, &w), 0);
+	end_local(2, -ENOSPC);
+	assert_int_equal(file.changed_locally, 1);
+	assert_int_equal(waiting(0)->args.io.offset, 0);
+	assert_int_equal(waiting(0)->args.io.count, 3);
+	assert_int_equal(waiting(0)->args.io.stable, NFS_FILE_SYNC); /* beside local writes nothing is kept */
+	answer(0, WSIZE, 0);
+	assert_memory_equal(server.file, "abc", 3);
+	assert_int_equal(file.written, 3);
+	assert_false(write_log_dirty(&file.log));
+}
+
+static void a_writer_without_the_session_is_not_gathered_beside_local_ones(void **state)
+{
+	struct flag w = {0};
+
+	file.has_descriptor = true;
+	assert_int_equal(add(0, "a", 1, &w), -EBUSY);
 }
 
 static void a_writer_that_is_too_fast_waits(void **state)
@@ -262,7 +431,7 @@ static void short_answers_are_gone_on_with(void **state)
 
 static void an_error_is_told_once_to_each_open_file(void **state)
 {
-	struct errors_heard one = write_log_open(&file->writes), other = one;
+	struct errors_heard one = write_log_open(&file.log), other = one;
 	struct flag w = {0}, s = {0};
 
 	assert_int_equal(add(0, "a", 1, &w), 0);
@@ -270,12 +439,12 @@ static void an_error_is_told_once_to_each_open_file(void **state)
 	answer(0, WSIZE, -ENOSPC);
 	answer(0, WSIZE, 0);
 	s.stable.done = stable_done;
-	write_behind_commit(&fs, file, &cred, &s.stable);
+	write_behind_commit(&behind_file, &cred, &s.stable);
 	answer(0, WSIZE, 0); /* COMMIT of what was taken in */
 	assert_int_equal(s.done, 1);
-	assert_int_equal(write_log_tell(&file->writes, &one, false), -ENOSPC);
-	assert_int_equal(write_log_tell(&file->writes, &one, false), 0);
-	assert_int_equal(write_log_tell(&file->writes, &other, true), -ENOSPC);
+	assert_int_equal(write_log_tell(&file.log, &one, false), -ENOSPC);
+	assert_int_equal(write_log_tell(&file.log, &one, false), 0);
+	assert_int_equal(write_log_tell(&file.log, &other, true), -ENOSPC);
 }
 
 static void a_commit_covers_what_was_on_its_way(void **state)
@@ -285,7 +454,7 @@ static void a_commit_covers_what_was_on_its_way(void **state)
 	assert_int_equal(add(0, "a", 1, &w), 0);
 	assert_int_equal(add(1, "b", 1, &w), 0);
 	s.stable.done = stable_done;
-	write_behind_commit(&fs, file, &cred, &s.stable);
+	write_behind_commit(&behind_file, &cred, &s.stable);
 	assert_int_equal(server.waiting, 2);
 	answer(1, WSIZE, 0);
 	answer(0, WSIZE, 0);
@@ -303,7 +472,7 @@ static void a_commit_covers_what_was_on_its_way(void **state)
 	assert_int_equal(s.done, 1);
 	assert_int_equal(s.error, 0);
 	assert_memory_equal(server.file, "ab", 2);
-	assert_false(write_log_dirty(&file->writes));
+	assert_false(write_log_dirty(&file.log));
 }
 
 static void who_was_killed_waits_no_longer(void **state)
@@ -377,6 +546,10 @@ int main(void)
 		TEST(nothing_overlaps_on_its_way),
 		TEST(credentials_do_not_mix),
 		TEST(beside_local_opens_nothing_is_kept),
+		TEST(a_local_writer_writes_to_the_backing_file),
+		TEST(what_comes_in_the_pause_is_gathered),
+		TEST(what_fails_locally_goes_to_the_server),
+		TEST(a_writer_without_the_session_is_not_gathered_beside_local_ones),
 		TEST(a_writer_that_is_too_fast_waits),
 		TEST(short_answers_are_gone_on_with),
 		TEST(an_error_is_told_once_to_each_open_file),
