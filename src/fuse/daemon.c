@@ -11,7 +11,7 @@
 #include "fuse/files/handlers.h"
 #include "fuse/known/cache.h"
 #include "fuse/known/known.h"
-#include "fuse/local/backing_ids.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/locks/lock_requests.h"
 #include "fuse/locks/locks.h"
 #include "fuse/names/handlers.h"
@@ -146,7 +146,7 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 
 static void inode_freed(void *arg, struct inode *i)
 {
-	backing_ids_inode_freed(arg, i);
+	idle_ids_inode_freed(arg, i);
 }
 
 static int run_loop(struct daemon *d)
@@ -171,7 +171,9 @@ static int start(struct daemon *d, char *sentence, size_t size)
 	int r = inode_table_new(&fs->inodes);
 
 	if (r == 0)
-		r = backing_ids_new(fs->inodes, &fs->ids);
+		r = backing_ids_new(&fs->ids);
+	if (r == 0)
+		r = idle_ids_new(fs->inodes, fs->ids, &fs->idle);
 	if (r == 0)
 		r = cache_new(KNOWN_NAMES, &fs->names);
 	if (r == 0)
@@ -235,6 +237,7 @@ static void release(struct daemon *d)
 	fs->names = cache_free(fs->names);
 	fs->rights = cache_free(fs->rights);
 	fs->probe = probe_free(fs->probe);
+	fs->idle = idle_ids_free(fs->idle);
 	fs->ids = backing_ids_free(fs->ids);
 	fs->uring = uring_free(fs->uring);
 	fs->locks = locks_free(fs->locks);

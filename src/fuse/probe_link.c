@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "fuse/daemon_parts.h"
-#include "fuse/local/backing_ids.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/request/convert.h"
 
 /* The probe's questions. */
@@ -51,16 +51,18 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 {
 	struct daemon *d = arg;
 
-	backing_ids_end_sessions_but(d->fs.ids, up ? generation : 0);
-	if (up)
+	idle_ids_end_sessions_but(d->fs.idle, up ? generation : 0);
+	if (up) {
+		idle_ids_new_session(d->fs.idle);
 		backing_ids_new_session(d->fs.ids);
+	}
 }
 
 static int probe_housekeep(void *arg)
 {
 	struct daemon *d = arg;
 
-	return backing_ids_expire(d->fs.ids);
+	return idle_ids_expire(d->fs.idle);
 }
 
 int probe_link_make(struct daemon *d)

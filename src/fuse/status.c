@@ -5,7 +5,7 @@
  */
 #include "fuse/kernel/kernel_ring.h"
 #include "fuse/known/known.h"
-#include "fuse/local/backing_ids.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/locks/locks.h"
 #include "fuse/status.h"
 
@@ -75,7 +75,8 @@ static void view_init(struct status_view *v, struct fs *fs, bool over_io_uring)
 	v->counters = &fs->counters;
 	transport_stats(fs->transport, &v->server);
 	view_probe(fs, &v->probe);
-	backing_ids_counts(fs->ids, &v->ids_held, &v->ids_idle, &v->ids_left_over);
+	backing_ids_counts(fs->ids, &v->ids_held, &v->ids_left_over);
+	v->ids_idle = idle_ids_count(fs->idle);
 	locks_count(fs->locks, &v->locks_held, &v->locks_waiting);
 	v->over_io_uring = over_io_uring;
 	v->ring_reason = view_ring_reason(fs, over_io_uring);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "fuse/fs/file.h"
-#include "fuse/local/backing_ids.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/local/granted_file.h"
 
 struct read_request {
@@ -100,7 +100,7 @@ static void go_remote(struct read_request *q)
 	{
 		LOCKED(&i->lock);
 		if (i->granted == q->granted)
-			gone = backing_ids_set_granted(q->r.fs->ids, i, NULL);
+			gone = idle_ids_set_granted(q->r.fs->idle, i, NULL);
 	}
 	(void)granted_file_unref(gone);
 	send_read(q);

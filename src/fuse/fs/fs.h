@@ -16,6 +16,7 @@
 
 struct backing_ids;
 struct cache;
+struct idle_ids;
 struct locks;
 
 #define FS_RETRIES 256
@@ -55,6 +56,7 @@ struct fs {
 	 */
 	atomic_uint_fast64_t retries[FS_RETRIES];
 	struct backing_ids *ids;
+	struct idle_ids *idle;
 	struct locks *locks;
 	struct probe *probe; /* NULL with local=off */
 	struct uring *uring; /* NULL when the daemon must not read and write locally, or cannot */

@@ -102,8 +102,8 @@ struct inode {
 	struct known known;
 	struct named named;
 	struct default_acl default_acl;
-	struct list granted_node; /* in the list of backing_ids.h while granted is not NULL */
-	struct list idle;         /* in the list of backing_ids.h; that list's lock alone */
+	struct list granted_node; /* in a list of idle_ids.h while granted is not NULL */
+	struct list idle;         /* in a list of idle_ids.h; that list's lock alone */
 	uint64_t listed_ms;       /* since then; the same */
 	bool listed;              /* it is there, or somebody has it from there */
 	uint64_t idle_since;      /* ms; 0: nothing of it is idle */

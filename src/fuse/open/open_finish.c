@@ -4,6 +4,7 @@
 
 #include "fuse/local/backing_ids.h"
 #include "fuse/local/granted_file.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/names/silly_removal.h"
 
 /* The inode is open now, or the open has failed. */
@@ -82,9 +83,9 @@ void open_mode_changed(struct fs *fs, struct inode *i)
 {
 	if ((i->mode.backing_id > 0 && open_mode_registered(&i->mode) == 0) ||
 		(i->granted && open_mode_total(&i->mode) == 0))
-		backing_ids_idle(fs->ids, i);
+		idle_ids_idle(fs->idle, i);
 	else
-		backing_ids_busy(fs->ids, i);
+		idle_ids_busy(fs->idle, i);
 }
 
 /* With the inode's lock: who had the file open for writing has not any more. What is to be given up, or NULL. */

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "fuse/local/backing_ids.h"
 #include "fuse/local/granted_file.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/request/convert.h"
 
 /* Whether writes of this open may be sent to the backing file, when there is a descriptor for that. */
@@ -49,7 +50,7 @@ static void take_descriptor(struct open_request *o)
 			g->writers = i->granted->writers;
 		if (open_mode_total(&i->mode) > 0)
 			granted_file_take_error(i->granted, i);
-		old = backing_ids_set_granted(o->r.fs->ids, i, g);
+		old = idle_ids_set_granted(o->r.fs->idle, i, g);
 	}
 	(void)granted_file_unref(old);
 }

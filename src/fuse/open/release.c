@@ -3,6 +3,7 @@
 
 #include "fuse/local/backing_ids.h"
 #include "fuse/local/granted_file.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/locks/locks.h"
 #include "fuse/names/silly_removal.h"
@@ -35,7 +36,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fs->open_files--;
 	(void)granted_file_unref(writer);
 	backing_ids_close(fs->ids, close_id);
-	backing_ids_trim(fs->ids);
+	idle_ids_trim(fs->idle);
 	if (f->write) {
 		/* Pages of a mapping come after the last FLUSH: nobody else would have them committed. */
 		inode_writes_commit_unwaited(fs, i, &f->cred);
