@@ -368,7 +368,7 @@ static void here_settled(struct behind_wait *w, int error)
 /* To the backing file; false when it cannot be. */
 static bool write_here(struct write_request *q, const char *buf, const struct file *f)
 {
-	q->granted = f->here ? granted_file_to_write(q->r.fs, q->r.inode, f->session) : NULL;
+	q->granted = f->writes_locally ? granted_file_to_write(q->r.fs, q->r.inode, f->session) : NULL;
 	if (!q->granted)
 		return false;
 	if (!keep(q, &buf)) {
@@ -425,7 +425,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	q->appends = (fi->flags & O_APPEND) && file_of(fi)->path != OPEN_PATH_CACHED && !q->of_mapping;
 	/* The kernel sends no FSYNC after a direct write to an O_SYNC or O_DSYNC file. */
 	q->to_disk = (fi->flags & (O_SYNC | O_DSYNC)) || fs_is_sync(fs);
-	q->writer.session = file_of(fi)->here ? file_of(fi)->session : 0;
+	q->writer.session = file_of(fi)->writes_locally ? file_of(fi)->session : 0;
 	q->writer.as_root = file_of(fi)->root;
 	q->writer.done = write_taken;
 	q->writer.patience = request_patience(&q->r);
@@ -512,9 +512,10 @@ static void sync_log_done(struct stable_wait *wait, int error)
 		LOCKED(&i->lock);
 		map_written = i->mode.map_written;
 		by_kernel = map_written || (open_mode_registered(&i->mode) > 0 && i->known.writers > 0);
-		is_dirty = open_mode_registered(&i->mode) > 0
-				   ? waits
-				   : (map_written && s->file->write) || (i->written_here != i->synced_here && waits);
+		is_dirty =
+			open_mode_registered(&i->mode) > 0
+				? waits
+				: (map_written && s->file->write) || (i->written_locally != i->synced_locally && waits);
 	}
 	/* The kernel does not know that a write through a mapping has changed the backing file's times. */
 	if (map_written)

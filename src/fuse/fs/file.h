@@ -17,7 +17,7 @@ struct file {
 	bool quiet; /* close(2) does not tell (FOPEN_NOFLUSH), RELEASE does */
 	bool append;
 	uint64_t session;          /* in which the open was granted (probe_generation()); 0: the server allowed it */
-	bool here;                 /* as long as that lasts its writes go to the backing file */
+	bool writes_locally;       /* while that session lasts its writes go to the backing file */
 	bool root;                 /* with session: the opener is the server's root */
 	struct errors_heard heard; /* write_log_tell(); the log's lock */
 	atomic_bool told;          /* the server was, when it was closed or made stable (server_refresh.h) */

@@ -11,10 +11,10 @@ struct backing_sync {
 	struct list next;                /* came since it began */
 	struct backing_sync_wait *asker; /* who waits and whose credential the server is shown; NULL: he was killed */
 	struct broker_call broker;
-	struct uring_io here;
-	struct granted_file *granted; /* a reference while here is under way */
+	struct uring_io local;
+	struct granted_file *granted; /* a reference while the local sync is under way */
 	struct nfs_call call;
-	uint32_t written_here; /* the inode's, before */
+	uint32_t written_locally; /* the inode's, before */
 };
 
 static struct backing_sync_wait *wait_of(struct list *pos)
@@ -73,8 +73,8 @@ static void end(struct backing_sync *b, int error)
 		error = 0; /* who waits finds it there */
 	} else if (error == 0) {
 		LOCKED(&i->lock);
-		if ((int32_t)(b->written_here - i->synced_here) > 0)
-			i->synced_here = b->written_here;
+		if ((int32_t)(b->written_locally - i->synced_locally) > 0)
+			i->synced_locally = b->written_locally;
 	}
 	{
 		LOCKED(&i->lock);
@@ -163,9 +163,9 @@ static void sync_by_rpc(struct backing_sync *b)
 	transport_submit(b->fs->transport, &b->call);
 }
 
-static void here_done(struct uring_io *io, ssize_t result)
+static void on_local_sync(struct uring_io *io, ssize_t result)
 {
-	struct backing_sync *b = CONTAINER_OF(io, struct backing_sync, here);
+	struct backing_sync *b = CONTAINER_OF(io, struct backing_sync, local);
 
 	b->granted = granted_file_unref(b->granted);
 	end(b, (int)result);
@@ -192,7 +192,7 @@ static void start(struct backing_sync *b)
 		LOCKED(&i->lock);
 		if (open_mode_registered(&i->mode) > 0)
 			body.backing_id = i->mode.backing_id;
-		b->written_here = i->written_here;
+		b->written_locally = i->written_locally;
 	}
 	if (body.backing_id != 0) {
 		b->broker.done = broker_done;
@@ -204,8 +204,8 @@ static void start(struct backing_sync *b)
 		sync_by_rpc(b);
 		return;
 	}
-	b->here = (struct uring_io){.file = &b->granted->file, .done = here_done};
-	uring_sync(b->fs->uring, &b->here);
+	b->local = (struct uring_io){.file = &b->granted->file, .done = on_local_sync};
+	uring_sync(b->fs->uring, &b->local);
 }
 
 void backing_sync(struct fs *fs, struct inode *i, struct backing_sync_wait *w)

@@ -163,7 +163,7 @@ struct granted_file *granted_file_take_writer(struct granted_file *g)
 void granted_file_changed(struct inode *i)
 {
 	LOCKED(&i->lock);
-	i->written_here++;
+	i->written_locally++;
 	i->changed_past++;
 }
 

@@ -92,8 +92,8 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
-	struct backing_sync *syncing;       /* NULL: none is under way */
-	uint32_t written_here, synced_here; /* granted_file_changed(): how often; up to which all is stable */
+	struct backing_sync *syncing;             /* NULL: none is under way */
+	uint32_t written_locally, synced_locally; /* granted_file_changed(): how often; up to which all is stable */
 	/* server_refresh.h: how often past the server; up to which it was asked to look, and has looked. */
 	uint32_t changed_past, asked_past, looked_past;
 	struct granted_file *granted; /* NULL, or what the daemon reads and writes the file by; to change it also the

@@ -92,7 +92,7 @@ void open_mode_changed(struct fs *fs, struct inode *i)
 struct granted_file *open_writer_gone(struct inode *i, const struct file *f)
 {
 	known_writer(i, -1);
-	if (f->here && granted_file_serves(i->granted, f->session) && i->granted->writers > 0)
+	if (f->writes_locally && granted_file_serves(i->granted, f->session) && i->granted->writers > 0)
 		i->granted->writers--;
 	return i->known.writers == 0 ? granted_file_take_writer(i->granted) : NULL;
 }
@@ -138,9 +138,9 @@ static void fill_file(struct open_request *o, enum open_path path)
 	struct inode *i = o->r.inode;
 
 	o->file->session = o->wish.generation;
-	o->file->here = path != OPEN_PATH_PASSTHROUGH && open_writes_by_descriptor(o);
+	o->file->writes_locally = path != OPEN_PATH_PASSTHROUGH && open_writes_by_descriptor(o);
 	o->file->root = o->wish.root;
-	if (o->file->here)
+	if (o->file->writes_locally)
 		i->granted->writers++;
 }
 
@@ -178,7 +178,7 @@ static int reply_on_path(struct open_request *o, enum open_path path, int *ret_u
 	*ret_useless = open_mode_count(&i->mode, &o->wish, path);
 	set_path(o, path);
 	fill_file(o, path);
-	by_descriptor = o->file->here || (path != OPEN_PATH_PASSTHROUGH && open_reads_by_descriptor(o));
+	by_descriptor = o->file->writes_locally || (path != OPEN_PATH_PASSTHROUGH && open_reads_by_descriptor(o));
 	shared = o->beside_cached && !by_descriptor && !o->wish.by_daemon;
 	count(o, path, by_descriptor, shared, 1);
 	sent = reply_open(o);

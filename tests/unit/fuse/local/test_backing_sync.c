@@ -189,14 +189,14 @@ static void what_was_written_meanwhile_is_not_stable(void **state)
 {
 	struct asker a;
 
-	file->written_here = 1;
+	file->written_locally = 1;
 	ask(&a, 0, true);
 	answer(-EIO);
-	assert_int_equal(file->synced_here, 0);
+	assert_int_equal(file->synced_locally, 0);
 	ask(&a, 0, true);
-	file->written_here = 2;
+	file->written_locally = 2;
 	answer(0);
-	assert_int_equal(file->synced_here, 1);
+	assert_int_equal(file->synced_locally, 1);
 }
 
 int main(void)
