@@ -13,7 +13,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "fuse/local/backing_sync.h"
+#include "fuse/paths/backing_sync.h"
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/local/backing_sync.h"
+#include "fuse/paths/backing_sync.h"
 
 #include "fuse/local/granted_file.h"
 

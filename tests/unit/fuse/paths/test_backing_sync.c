@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fuse/local/backing_sync.h"
+#include "fuse/paths/backing_sync.h"
 
 struct server {
 	struct transport transport;
