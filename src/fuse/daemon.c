@@ -130,6 +130,7 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 	open_set_operations(&ops);
 	read_set_operations(&ops);
 	write_set_operations(&ops);
+	sync_set_operations(&ops);
 	ranges_set_operations(&ops);
 	lock_requests_set_operations(fs, &ops);
 	status_set_operations(&ops);

@@ -10,3 +10,4 @@
 void read_set_operations(struct fuse_lowlevel_ops *ops);
 void write_set_operations(struct fuse_lowlevel_ops *ops);
 void ranges_set_operations(struct fuse_lowlevel_ops *ops);
+void sync_set_operations(struct fuse_lowlevel_ops *ops);

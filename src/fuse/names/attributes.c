@@ -11,19 +11,14 @@
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
+#include "fuse/local/inode_writes.h"
+#include "fuse/paths/path_request.h"
 #include "fuse/request/convert.h"
 #include "fuse/request/entry.h"
-#include "fuse/paths/inode_writes.h"
-
-#define MAY_WRITE (NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND)
 
 struct setattr_request {
-	struct request r;
-	struct nfs_sattr sattr;
+	struct path_truncate p; /* also without a new size */
 	struct stable_wait wait;
-	struct broker_call broker;
-	bool by_open; /* ftruncate: the right is the open's */
-	bool allowed; /* the server was asked whether the caller may */
 };
 
 struct getattr_request {
@@ -176,148 +171,76 @@ static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
 	s->mtime = nfs_time(attr->st_mtim);
 }
 
-static void ask_server(struct setattr_request *s);
-
-static void answer_truncated(void *arg)
+static bool sets_only_size(const struct nfs_sattr *a)
 {
-	struct request *r = arg;
-
-	attr_done(&r->call);
+	return a->set_size && !a->set_mode && !a->set_uid && !a->set_gid && !a->set_atime && !a->set_mtime;
 }
 
-/* Whatever the sidecar did not do, the server may. */
-static void truncated(struct broker_call *call, int error, const void *body)
+/* The path of a new size. The server sets all other attributes. */
+static const struct data_path *path_of(const struct setattr_request *s)
 {
-	struct setattr_request *s = CONTAINER_OF(call, struct setattr_request, broker);
-	struct request *r = &s->r;
-	const struct broker_truncated *reply = body;
+	const struct request *r = &s->p.r;
 
-	(void)known_change_end(r->fs, r->inode, NULL, r->asked, &r->asked);
-	if (error < 0 || reply->error < 0 || reply->attr.fileid != r->inode->fileid) {
-		ask_server(s);
-		return;
-	}
-	granted_file_changed(r->inode);
-	r->call.error = 0;
-	r->call.has_attr = true;
-	request_attr_of_broker(r, &reply->attr, &r->call.attr);
-	/* No close follows truncate(2) at which other clients would be told. */
-	if (s->by_open)
-		attr_done(&r->call);
-	else
-		server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), answer_truncated, r);
-}
-
-static void truncate_locally(struct setattr_request *s)
-{
-	struct request *r = &s->r;
-	struct broker_truncate body = {.fh = request_broker_fh(&r->inode->fh),
-		.cred = request_broker_cred(&r->call.cred),
-		.size = s->sattr.size};
-
-	r->asked = attr_clock();
-	r->changed = true;
-	known_change_begin(r->inode);
-	s->broker.done = truncated;
-	probe_send(r->fs->probe, &s->broker, BROKER_TRUNCATE, &body, sizeof(body));
-}
-
-/* Whether somebody writes to the file locally, whose close or fsync is going to make it stable. */
-static bool is_written_locally(const struct fs *fs, struct inode *i)
-{
-	uint64_t generation = fs_generation(fs);
-
-	LOCKED(&i->lock);
-	return i->known.writers > 0 &&
-	       ((open_mode_has_id_of(&i->mode, generation) && open_mode_registered(&i->mode) > 0) ||
-		       granted_file_writes(i->granted, generation));
-}
-
-/* Whether only the size is to be set, of such a file, and stable it need not be at once. */
-static bool is_local_truncation(const struct setattr_request *s)
-{
-	const struct nfs_sattr *a = &s->sattr;
-
-	return a->set_size && !a->set_mode && !a->set_uid && !a->set_gid && !a->set_atime && !a->set_mtime &&
-	       !fs_is_sync(s->r.fs) && is_written_locally(s->r.fs, s->r.inode);
+	return sets_only_size(&s->p.sattr) ? data_path_choose(r->fs, r->inode, NULL, DATA_TRUNCATE).path : &by_server;
 }
 
 /*
- * What had to come before has: now the change itself. A write that failed is for those who have the file
- * open, and is not sent again.
+ * The writes that came before are answered: sets the attributes now. A write that failed is told to the opens of the
+ * file, and is not sent again.
  */
 static void send_setattr(struct setattr_request *s, int error)
 {
+	struct request *r = &s->p.r;
+
 	if (error == -EINTR || error == -ENOMEM) {
-		request_end_error(&s->r, error);
+		request_end_error(r, error);
 		return;
 	}
-	if (is_local_truncation(s) && !s->allowed)
-		truncate_locally(s);
-	else
-		ask_server(s);
+	if (s->p.sattr.set_size) {
+		/* Where the server was asked already, it also truncates. */
+		(s->p.allowed ? &by_server : path_of(s))->truncate(&s->p);
+		return;
+	}
+	r->call.args.sattr = s->p.sattr;
+	request_send(r, NFS_SETATTR, attr_done);
 }
 
-static void setattr_settled(struct behind_wait *w, int error)
+static void on_setattr_settled(struct behind_wait *w, int error)
 {
 	struct stable_wait *stable = CONTAINER_OF(w, struct stable_wait, behind);
 
 	send_setattr(CONTAINER_OF(stable, struct setattr_request, wait), error);
 }
 
-static void setattr_committed(struct stable_wait *w, int error)
+static void on_setattr_committed(struct stable_wait *w, int error)
 {
 	send_setattr(CONTAINER_OF(w, struct setattr_request, wait), error);
 }
 
 static void start_setattr(struct setattr_request *s)
 {
-	const struct nfs_sattr *a = &s->sattr;
-	struct request *r = &s->r;
+	const struct nfs_sattr *a = &s->p.sattr;
+	struct request *r = &s->p.r;
 
 	/*
 	 * A write that a restarted server lost must not be sent again after the truncation, and neither
 	 * it nor COMMIT find itself forbidden by the new mode or owner.
 	 */
 	if ((a->set_size || a->set_mode || a->set_uid || a->set_gid) && write_log_dirty(&r->inode->writes)) {
-		s->wait.done = setattr_committed;
+		s->wait.done = on_setattr_committed;
 		s->wait.patience = request_patience(r);
 		inode_writes_commit(r->fs, r->inode, &r->call.cred, &s->wait);
 		return;
 	}
 	/* A write that came before must not change the times afterwards. */
-	s->wait.behind.done = setattr_settled;
+	s->wait.behind.done = on_setattr_settled;
 	s->wait.behind.patience = request_patience(r);
 	write_behind_settle(&r->inode->behind, &s->wait.behind);
 }
 
-static void truncate_access_done(struct nfs_call *call)
+static void restart_setattr(struct path_truncate *p)
 {
-	struct setattr_request *s = CONTAINER_OF(call, struct setattr_request, r.call);
-	int error = call->error;
-
-	s->allowed = true;
-	if (error == 0 && (call->res.access & MAY_WRITE) != MAY_WRITE)
-		error = -EACCES;
-	if (error < 0)
-		request_end_error(&s->r, error);
-	else
-		start_setattr(s);
-}
-
-/*
- * truncate(2) takes write permission, which the kernel asks nobody for; of SETATTR a server demands
- * less: owners may always. So ACCESS decides, as with the kernel's client.
- */
-static void ask_server(struct setattr_request *s)
-{
-	if (s->sattr.set_size && !s->by_open && !s->allowed) {
-		s->r.call.args.access.bits = MAY_WRITE;
-		request_send(&s->r, NFS_ACCESS, truncate_access_done);
-		return;
-	}
-	s->r.call.args.sattr = s->sattr;
-	request_send(&s->r, NFS_SETATTR, attr_done);
+	start_setattr(CONTAINER_OF(p, struct setattr_request, p));
 }
 
 static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set, struct fuse_file_info *fi)
@@ -329,15 +252,17 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	r = &s->r;
+	r = &s->p.r;
 	if (request_init(r, req, ino, NULL, NULL) < 0)
 		return;
-	s->by_open = fi != NULL;
+	s->p.by_open = fi != NULL;
+	s->p.restart = restart_setattr;
+	s->p.done = attr_done;
 	if (fi)
 		r->call.cred = file_of(fi)->cred;
-	fill_sattr(&s->sattr, attr, to_set);
-	if (s->sattr.set_size && !fi && !is_local_truncation(s))
-		ask_server(s);
+	fill_sattr(&s->p.sattr, attr, to_set);
+	if (s->p.sattr.set_size && !fi && path_of(s) == &by_server)
+		by_server.truncate(&s->p);
 	else
 		start_setattr(s);
 }

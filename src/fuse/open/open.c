@@ -6,7 +6,7 @@
 
 #include "fuse/local/server_refresh.h"
 #include "fuse/open/handlers.h"
-#include "fuse/paths/inode_writes.h"
+#include "fuse/local/inode_writes.h"
 
 #define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC: execve opens; the kernel passes it in OPEN's flags */
 

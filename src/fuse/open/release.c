@@ -8,7 +8,7 @@
 #include "fuse/locks/locks.h"
 #include "fuse/names/silly_removal.h"
 #include "fuse/open/handlers.h"
-#include "fuse/paths/inode_writes.h"
+#include "fuse/local/inode_writes.h"
 
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {

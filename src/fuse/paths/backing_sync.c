@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/paths/backing_sync.h"
 
-#include "fuse/local/granted_file.h"
+#include "fuse/paths/path_request.h"
 
-/* One for all who wait, and then the next. */
+/* One fsync for all callers that wait for it, and then the next. */
 struct backing_sync {
-	struct fs *fs;
-	struct inode *inode;             /* a reference */
+	struct path_sync sync;           /* with a reference to the inode */
 	struct list waiting;             /* struct backing_sync_wait.node */
-	struct list next;                /* came since it began */
-	struct backing_sync_wait *asker; /* who waits and whose credential the server is shown; NULL: he was killed */
-	struct broker_call broker;
-	struct uring_io local;
-	struct granted_file *granted; /* a reference while the local sync is under way */
-	struct nfs_call call;
-	uint32_t written_locally; /* the inode's, before */
+	struct list next;                /* came since the fsync began */
+	struct backing_sync_wait *asker; /* the caller whose credential the server sees; NULL: none, or it was killed */
+	uint32_t written_locally;        /* the inode's, before the fsync */
 };
+
+static struct backing_sync *of(struct path_sync *p)
+{
+	return CONTAINER_OF(p, struct backing_sync, sync);
+}
 
 static struct backing_sync_wait *wait_of(struct list *pos)
 {
@@ -28,9 +28,9 @@ static bool is_end_of_mount(int error)
 	return error == -ENOTCONN || error == -ECANCELED;
 }
 
-static void tell(struct list *told, int error)
+static void answer(struct list *answered, int error)
 {
-	LIST_FOREACH (pos, told) {
+	LIST_FOREACH (pos, answered) {
 		list_remove(pos);
 		wait_of(pos)->done(wait_of(pos), error);
 	}
@@ -38,10 +38,10 @@ static void tell(struct list *told, int error)
 
 static void start(struct backing_sync *b);
 
-/* Tells these the answer, and goes on with those who wait still. */
-static void finish(struct backing_sync *b, struct list *told, int error)
+/* Answers these callers, and goes on for those that still wait. */
+static void finish(struct backing_sync *b, struct list *answered, int error)
 {
-	struct inode *i = b->inode;
+	struct inode *i = b->sync.inode;
 	bool again;
 
 	{
@@ -52,25 +52,26 @@ static void finish(struct backing_sync *b, struct list *told, int error)
 		if (!again)
 			i->syncing = NULL;
 	}
-	tell(told, error);
+	answer(answered, error);
 	if (again) {
 		start(b);
 		return;
 	}
-	(void)inode_unref(b->fs->inodes, i);
+	(void)inode_unref(b->sync.fs->inodes, i);
 	free(b);
 }
 
-/* The answer for all who waited when it was asked for. */
-static void end(struct backing_sync *b, int error)
+/* The answer for all callers that waited when the fsync began. */
+static void on_sync(struct path_sync *p, int error)
 {
-	struct inode *i = b->inode;
-	struct list told;
+	struct backing_sync *b = of(p);
+	struct inode *i = p->inode;
+	struct list answered;
 
-	list_init(&told);
+	list_init(&answered);
 	if (error < 0 && !is_end_of_mount(error)) {
 		write_log_fail(&i->writes, error);
-		error = 0; /* who waits finds it there */
+		error = 0; /* the callers find the error in the log */
 	} else if (error == 0) {
 		LOCKED(&i->lock);
 		if ((int32_t)(b->written_locally - i->synced_locally) > 0)
@@ -78,41 +79,35 @@ static void end(struct backing_sync *b, int error)
 	}
 	{
 		LOCKED(&i->lock);
-		list_splice(&told, &b->waiting);
+		list_splice(&answered, &b->waiting);
 	}
-	finish(b, &told, error);
+	finish(b, &answered, error);
 }
 
-/* The server does not let this credential do it. Where a reader asked only readers wait, who have written nothing. */
-static void refused(struct backing_sync *b, int error)
+/*
+ * The server does not let this credential commit. Where a reader was the asker only readers wait, which have written
+ * nothing.
+ */
+static void on_refusal(struct path_sync *p, int error)
 {
-	struct list told;
+	struct backing_sync *b = of(p);
+	struct list answered;
 
-	list_init(&told);
+	list_init(&answered);
 	{
-		LOCKED(&b->inode->lock);
+		LOCKED(&p->inode->lock);
 		if (b->asker && !b->asker->writer) {
-			list_splice(&told, &b->waiting);
+			list_splice(&answered, &b->waiting);
 			error = 0;
 		} else if (b->asker) {
 			list_remove(&b->asker->node);
-			list_append(&told, &b->asker->node);
+			list_append(&answered, &b->asker->node);
 		}
 	}
-	finish(b, &told, error);
+	finish(b, &answered, error);
 }
 
-static void rpc_done(struct nfs_call *call)
-{
-	struct backing_sync *b = CONTAINER_OF(call, struct backing_sync, call);
-
-	if (call->error == -EACCES || call->error == -EPERM)
-		refused(b, call->error);
-	else
-		end(b, call->error);
-}
-
-/* With the inode's lock. */
+/* The caller holds the inode's lock. */
 static void take_given_up(struct backing_sync *b, const struct list *from, struct list *gone)
 {
 	LIST_FOREACH (pos, from) {
@@ -125,90 +120,50 @@ static void take_given_up(struct backing_sync *b, const struct list *from, struc
 	}
 }
 
-/* Those who wait may go. COMMIT may not: the server's descriptor tells of a loss once. */
-static bool rpc_given_up(struct nfs_call *call)
+/* The callers may go. COMMIT may not: the server's descriptor tells of a loss once. */
+static bool commit_given_up(struct nfs_call *call)
 {
-	struct backing_sync *b = CONTAINER_OF(call, struct backing_sync, call);
+	struct backing_sync *b = CONTAINER_OF(call, struct backing_sync, sync.call);
 	struct list gone;
 
 	list_init(&gone);
 	{
-		LOCKED(&b->inode->lock);
+		LOCKED(&b->sync.inode->lock);
 		take_given_up(b, &b->waiting, &gone);
 		take_given_up(b, &b->next, &gone);
 	}
-	tell(&gone, -EINTR);
+	answer(&gone, -EINTR);
 	return false;
 }
 
-/* With the inode's lock: a writer, as the server may refuse COMMIT to a reader. */
-static struct backing_sync_wait *choose_asker(const struct backing_sync *b)
+/* A writer, as the server may refuse COMMIT to a reader. The caller holds the inode's lock. */
+static const struct nfs_cred *choose_asker(struct path_sync *p)
 {
+	struct backing_sync *b = of(p);
+
+	b->asker = wait_of(b->waiting.next);
 	LIST_FOREACH (pos, &b->waiting) {
-		if (wait_of(pos)->writer)
-			return wait_of(pos);
+		if (wait_of(pos)->writer) {
+			b->asker = wait_of(pos);
+			break;
+		}
 	}
-	return wait_of(b->waiting.next);
-}
-
-static void sync_by_rpc(struct backing_sync *b)
-{
-	b->call = (struct nfs_call){.fh = b->inode->fh, .proc = NFS_COMMIT, .done = rpc_done, .given_up = rpc_given_up};
-	{
-		LOCKED(&b->inode->lock);
-		granted_file_take_error(b->inode->granted, b->inode);
-		b->asker = choose_asker(b);
-		b->call.cred = *b->asker->cred;
-	}
-	transport_submit(b->fs->transport, &b->call);
-}
-
-static void on_local_sync(struct uring_io *io, ssize_t result)
-{
-	struct backing_sync *b = CONTAINER_OF(io, struct backing_sync, local);
-
-	b->granted = granted_file_unref(b->granted);
-	end(b, (int)result);
-}
-
-static void broker_done(struct broker_call *call, int error, const void *body)
-{
-	struct backing_sync *b = CONTAINER_OF(call, struct backing_sync, broker);
-	const struct broker_status *status = body;
-
-	/* The session ended, this id belongs to an earlier one, or too many commits wait there. */
-	if (error < 0 || status->error == -ENOENT || status->error == -EAGAIN)
-		sync_by_rpc(b);
-	else
-		end(b, status->error);
+	return b->asker->cred;
 }
 
 static void start(struct backing_sync *b)
 {
-	struct broker_commit body = {0};
-	struct inode *i = b->inode;
+	struct inode *i = b->sync.inode;
 
 	{
 		LOCKED(&i->lock);
-		if (open_mode_registered(&i->mode) > 0)
-			body.backing_id = i->mode.backing_id;
 		b->written_locally = i->written_locally;
 	}
-	if (body.backing_id != 0) {
-		b->broker.done = broker_done;
-		probe_send(b->fs->probe, &b->broker, BROKER_COMMIT, &body, sizeof(body));
-		return;
-	}
-	b->granted = granted_file_of(b->fs, i);
-	if (!b->granted) {
-		sync_by_rpc(b);
-		return;
-	}
-	b->local = (struct uring_io){.file = &b->granted->file, .done = on_local_sync};
-	uring_sync(b->fs->uring, &b->local);
+	b->sync.way = data_path_choose(b->sync.fs, i, NULL, DATA_SYNC);
+	b->sync.way.path->sync(&b->sync);
 }
 
-void backing_sync(struct fs *fs, struct inode *i, struct backing_sync_wait *w)
+void backing_sync_request(struct fs *fs, struct inode *i, struct backing_sync_wait *w)
 {
 	struct backing_sync *b;
 
@@ -220,8 +175,12 @@ void backing_sync(struct fs *fs, struct inode *i, struct backing_sync_wait *w)
 		}
 		b = calloc(1, sizeof(*b));
 		if (b) {
-			b->fs = fs;
-			b->inode = inode_ref(i);
+			b->sync = (struct path_sync){.fs = fs,
+				.inode = inode_ref(i),
+				.given_up = commit_given_up,
+				.choose_asker = choose_asker,
+				.done = on_sync,
+				.refused = on_refusal};
 			list_init(&b->waiting);
 			list_init(&b->next);
 			list_append(&b->waiting, &w->node);

@@ -29,4 +29,4 @@ struct backing_sync_wait {
 };
 
 /* The caller keeps a reference to the inode until done(). */
-void backing_sync(struct fs *fs, struct inode *i, struct backing_sync_wait *w);
+void backing_sync_request(struct fs *fs, struct inode *i, struct backing_sync_wait *w);

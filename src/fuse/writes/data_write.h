@@ -2,14 +2,15 @@
 /*
  * One WRITE and its data, from the request until the data is stable.
  *
- * What a write of full size takes is kept for the next one while files are open for writing: to fault
- * a megabyte in costs more than to copy it.
+ * The memory of a full-size write is kept for the next one while files are open for writing: page faults for a megabyte
+ * cost more than the copy of the data. A lock of its own guards that memory. A write itself is its owner's until the
+ * write is answered, and the write log's from then on.
  */
 #pragma once
 
 #include "io/transport.h"
 
-#define DATA_WRITE_MAX (1U << 20) /* bytes: what one request of the kernel can carry */
+#define DATA_WRITE_MAX (1U << 20) /* bytes that one request of the kernel can carry */
 
 struct commit;
 
@@ -20,15 +21,15 @@ struct data_write {
 	struct commit *commit;
 	bool sent; /* with the transport */
 	bool full_size;
-	void *owner; /* the writer's, until the write is answered */
+	void *owner; /* for the writer, until the write is answered */
 	char data[];
 };
 
-/* With room for so many bytes, which the caller fills; NULL without memory. Any thread. */
+/* A write with room for so many bytes, which the caller fills; NULL without memory. Any thread. */
 struct data_write *data_write_new(size_t size);
 
 /* Takes NULL; returns NULL. */
 struct data_write *data_write_free(struct data_write *w);
 
-/* Gives back what no write uses: a writer has closed its file. */
+/* Frees the memory that no write uses: a writer has closed its file. */
 void data_write_trim(void);

@@ -74,7 +74,7 @@ static void ask(struct asker *a, unsigned cred, bool writer)
 				    .writer = writer,
 				    .patience = {.given_up = is_killed, .arg = a},
 				    .done = asker_done}};
-	backing_sync(&fs, file, &a->wait);
+	backing_sync_request(&fs, file, &a->wait);
 }
 
 /* The only COMMIT under way. */

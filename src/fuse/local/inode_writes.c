@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/paths/inode_writes.h"
+#include "fuse/local/inode_writes.h"
 
 #include <string.h>
 
