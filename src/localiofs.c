@@ -276,7 +276,7 @@ int main(int argc, char **argv)
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = command_parse(&c, argc, argv);
 	if (r == EXIT_OK && c.options.remount)
-		return remount(&c);
+		return remount_run(&c);
 	if (r == EXIT_OK) {
 		char sentence[512];
 		int error;

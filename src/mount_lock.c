@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 
-/* FNV-1a. Two directories with one hash wait for each other, no more. */
+/* FNV-1a. Two directories with the same hash only wait for each other. */
 static uint64_t hash(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325;
@@ -17,7 +17,7 @@ static uint64_t hash(const char *text)
 
 int mount_lock(const char *directory)
 {
-	/* A byte of one file for each directory: no names to make up, nothing to clean up. */
+	/* Each directory has a byte of one file: no file names to invent, and no files to remove. */
 	struct flock lock = {.l_type = F_WRLCK,
 		.l_whence = SEEK_SET,
 		.l_start = (off_t)(hash(directory) >> 2),

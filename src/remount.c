@@ -106,7 +106,7 @@ static int check_options(const struct command *c, unsigned long *flags)
 	return EXIT_FAIL;
 }
 
-int remount(const struct command *c)
+int remount_run(const struct command *c)
 {
 	unsigned long flags = options_mount_flags(&c->options);
 	struct current current;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * mount -o remount: changes the flags of the kernel's mount, which need no word with the daemon or
- * the server. Everything else must be as it is, so the daemon is asked how that is.
+ * mount -o remount: changes the flags of the kernel's mount, which neither the daemon nor the server need to know. All
+ * other options must be those of the running mount, so the daemon is asked for its options. No state; one thread.
  */
 #pragma once
 
 #include "command.h"
 
-/* EXIT_OK, or after one line on stderr what to exit with. */
-int remount(const struct command *c);
+/* EXIT_OK, or another exit code after one line on stderr. */
+int remount_run(const struct command *c);

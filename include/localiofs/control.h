@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * How localioctl and a remount ask a mount: an ioctl on the root directory, opened with
- * CONTROL_OPEN_FLAGS. It works in every namespace that sees the mount, needs no file of its own, and
- * is answered without asking the NFS server. Only the user who mounted and root get an answer (EPERM
- * otherwise); where a user's mount is not shared (no allow_other) the kernel refuses everybody else,
- * root among them, with EACCES. A mount that is no localiofs answers ENOTTY.
+ * The ioctls by which localioctl and a remount ask a mount's daemon, on the root directory, opened with
+ * CONTROL_OPEN_FLAGS. They work in every namespace that sees the mount, need no file of their own, and are answered
+ * without the NFS server. Only root and the user who mounted get an answer; other users get EPERM. If a user's mount is
+ * not shared (no allow_other), the kernel refuses all other users, root included, with EACCES. A mount of another
+ * filesystem answers ENOTTY. Plain values; no state.
  *
  * The ioctl replaces a socket in a run directory. CONTROL_OPEN_FLAGS has O_SYNC because the daemon answers an open of
  * the root with O_SYNC without the server.
@@ -23,7 +23,7 @@ struct control_status {
 
 #define CONTROL_GET_STATUS _IOR(0xF5, 1, struct control_status)
 
-/* Mount options as -o takes them: all as they stand, and those that were agreed with the server. */
+/* Mount options as -o takes them: all of the mount, and the values that were agreed with the server. */
 struct control_options {
 	char given[2048];
 	char agreed[256];
@@ -31,5 +31,5 @@ struct control_options {
 
 #define CONTROL_GET_OPTIONS _IOR(0xF5, 2, struct control_options)
 
-/* Probe now; while the mount is local: repeat the question. -EOPNOTSUPP where local=off was asked for. */
+/* Probe now; a local mount repeats the question of its session. -EOPNOTSUPP if the mount can never be local. */
 #define CONTROL_PROBE _IO(0xF5, 3)

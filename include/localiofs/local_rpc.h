@@ -3,7 +3,7 @@
  * ONC RPC program 400122: the question "is the client with this UUID local to you?", as the kernel
  * asks it (include/linux/nfslocalio.h, fs/nfs/localio.c nfs_server_uuid_is_local).
  * UUID_IS_LOCAL takes opaque[16], fixed, and returns nothing. The reply proves nothing to the
- * asker: only MATCHED on its own broker connection does.
+ * asker: only MATCHED on its own broker connection does. Constants; no state.
  */
 #pragma once
 
