@@ -169,8 +169,10 @@ static int run_loop(struct daemon *d)
 static int start(struct daemon *d, char *sentence, size_t size)
 {
 	struct fs *fs = &d->fs;
-	int r = inode_table_new(&fs->inodes);
+	int r = slots_init(&fs->opened);
 
+	if (r == 0)
+		r = inode_table_new(&fs->inodes);
 	if (r == 0)
 		r = backing_ids_new(&fs->ids);
 	if (r == 0)
@@ -235,6 +237,7 @@ static void release(struct daemon *d)
 	fs->transport = transport_free(fs->transport);
 	(void)inode_unref(fs->inodes, fs->root);
 	fs->inodes = inode_table_free(fs->inodes);
+	slots_done(&fs->opened);
 	fs->names = cache_free(fs->names);
 	fs->rights = cache_free(fs->rights);
 	fs->probe = probe_free(fs->probe);

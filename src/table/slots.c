@@ -2,7 +2,6 @@
 #include "table/slots.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/util.h"
 
@@ -18,6 +17,8 @@ int slots_init(struct slots *s)
 
 void slots_done(struct slots *s)
 {
+	if (!s->chunks)
+		return;
 	for (uint32_t n = 0; n < s->used; n += SLOTS_OF_CHUNK)
 		free(s->chunks[n / SLOTS_OF_CHUNK]);
 	free(STEAL_PTR(s->chunks));

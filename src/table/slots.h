@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define SLOTS_OF_CHUNK 1024U
 #define SLOTS_CHUNKS   65536U
@@ -31,7 +32,7 @@ struct slots {
 /* -ENOMEM. */
 int slots_init(struct slots *s);
 
-/* Frees the table, not the objects. */
+/* Frees the table, not the objects. Takes a table of zeros, whose initialization failed. */
 void slots_done(struct slots *s);
 
 /* Returns the object's number, or 0 when there is no memory or no number. The address is even. */
@@ -54,4 +55,14 @@ static inline void *slots_get(const struct slots *s, uint64_t number)
 		return NULL;
 	value = atomic_load_explicit(&chunk->of[number % SLOTS_OF_CHUNK], memory_order_acquire);
 	return value & 1 ? NULL : (void *)value;
+}
+
+/* The object of a number that has one: any other number is a fault of the caller, and ends the process. */
+static inline void *slots_at(const struct slots *s, uint64_t number)
+{
+	void *object = slots_get(s, number);
+
+	if (!object)
+		abort();
+	return object;
 }

@@ -71,14 +71,16 @@ static void change(struct range_request *q)
 static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
 	struct fuse_file_info *fi)
 {
-	struct data_way way = data_path_choose(fuse_req_userdata(req), file_of(fi)->inode, file_of(fi), DATA_CHANGE);
+	struct fs *fs = fuse_req_userdata(req);
+	const struct file *f = file_of(fs, fi);
+	struct data_way way = data_path_choose(fs, f->inode, f, DATA_CHANGE);
 	struct range_request *q;
 
 	if (way.path != &by_broker) {
 		(void)fuse_reply_err(req, EOPNOTSUPP);
 		return;
 	}
-	q = range_request_new(req, ino, file_of(fi));
+	q = range_request_new(req, ino, f);
 	if (!q)
 		return;
 	q->p.way = way;
@@ -102,7 +104,8 @@ static void on_seek_settled(struct behind_wait *w, int error)
 
 static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, struct fuse_file_info *fi)
 {
-	struct range_request *q = range_request_new(req, ino, file_of(fi));
+	const struct file *f = file_of(fuse_req_userdata(req), fi);
+	struct range_request *q = range_request_new(req, ino, f);
 	struct path_range *p;
 
 	if (!q)
@@ -112,7 +115,7 @@ static void op_lseek(fuse_req_t req, fuse_ino_t ino, off_t offset, int whence, s
 		request_end_error(&p->r, -ENXIO);
 		return;
 	}
-	p->way = data_path_choose(p->r.fs, p->r.inode, file_of(fi), DATA_LOOK);
+	p->way = data_path_choose(p->r.fs, p->r.inode, f, DATA_LOOK);
 	p->type = BROKER_SEEK;
 	p->body.range =
 		(struct broker_range){.backing_id = p->way.number, .how = (uint32_t)whence, .offset = (uint64_t)offset};
@@ -135,16 +138,16 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offse
 	fuse_ino_t to, off_t to_offset, struct fuse_file_info *to_fi, size_t length, int flags)
 {
 	struct fs *fs = fuse_req_userdata(req);
-	struct inode *source = file_of(from_fi)->inode;
-	struct data_way look = data_path_choose(fs, source, file_of(from_fi), DATA_LOOK);
-	struct data_way way = data_path_choose(fs, file_of(to_fi)->inode, file_of(to_fi), DATA_CHANGE);
+	struct inode *source = file_of(fs, from_fi)->inode;
+	struct data_way look = data_path_choose(fs, source, file_of(fs, from_fi), DATA_LOOK);
+	struct data_way way = data_path_choose(fs, file_of(fs, to_fi)->inode, file_of(fs, to_fi), DATA_CHANGE);
 	struct range_request *q;
 
 	if (look.path != &by_broker || way.path != &by_broker) {
 		(void)fuse_reply_err(req, EOPNOTSUPP);
 		return;
 	}
-	q = range_request_new(req, to, file_of(to_fi));
+	q = range_request_new(req, to, file_of(fs, to_fi));
 	if (!q)
 		return;
 	q->p.way = way;

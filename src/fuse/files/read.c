@@ -39,8 +39,8 @@ static void on_settled(struct behind_wait *w, int error)
 static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi)
 {
 	struct read_request *q = calloc(1, sizeof(*q));
-	const struct file *f = file_of(fi);
 	struct fs *fs = fuse_req_userdata(req);
+	const struct file *f = file_of(fs, fi);
 
 	file_count_request(fs, &fs->counters.requests_read, fi);
 	if (!q) {

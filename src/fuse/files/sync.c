@@ -129,19 +129,20 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool clo
 static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs *fs = fuse_req_userdata(req);
+	struct file *f = file_of(fs, fi);
 
 	fs->counters.requests_flush++;
 	/* At once: the locks of a dead process end, also while the server is away. */
 	locks_closed(fs->locks, &fs_inode(fs, ino)->fh, fi->lock_owner, fi->fh);
-	if (file_of(fi)->write)
-		make_stable(req, ino, file_of(fi), true);
+	if (f->write)
+		make_stable(req, ino, f, true);
 	else
 		(void)fuse_reply_err(req, 0);
 }
 
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	make_stable(req, ino, file_of(fi), false);
+	make_stable(req, ino, file_of(fuse_req_userdata(req), fi), false);
 }
 
 void sync_set_operations(struct fuse_lowlevel_ops *ops)

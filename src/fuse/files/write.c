@@ -79,7 +79,7 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 {
 	struct fs *fs = fuse_req_userdata(req);
 	struct write_request *q = calloc(1, sizeof(*q));
-	const struct file *f = file_of(fi);
+	const struct file *f = file_of(fs, fi);
 
 	file_count_request(fs, &fs->counters.requests_write, fi);
 	/* Earlier than the server would: knfsd takes any failed WRITE for a loss of data of all writers. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An open file: what fi->fh points to, from the answered OPEN to RELEASE. Constant; the daemon
- * keeps one reference to the inode in it.
+ * An open file, from OPEN to RELEASE. The kernel has its number, fi->fh, a slot of fs.opened: a process that takes the
+ * mount over can give its open files the same numbers. The open file is constant but for what is atomic, and has one
+ * reference to the inode.
  */
 #pragma once
 
@@ -23,14 +24,21 @@ struct file {
 	atomic_bool told;          /* the server was, when it was closed or made stable (server_refresh.h) */
 };
 
-static inline struct file *file_of(const struct fuse_file_info *fi)
+/* A zeroed open file that has its number. NULL: there is no memory. */
+struct file *file_new(struct fs *fs);
+
+/* Gives the number up, and frees the memory. Takes NULL. */
+void file_free(struct fs *fs, struct file *f);
+
+/* The open file of a request: the kernel has not released it. */
+static inline struct file *file_of(const struct fs *fs, const struct fuse_file_info *fi)
 {
-	return (struct file *)(uintptr_t)fi->fh;
+	return CONTAINER_OF(fs_opened(fs, fi), struct file, opened);
 }
 
 /* A READ or a WRITE of one: of those on the passthrough path the daemon should see none. */
 static inline void file_count_request(struct fs *fs, atomic_uint_fast64_t *kind, const struct fuse_file_info *fi)
 {
 	(*kind)++;
-	fs->counters.requests_astray += file_of(fi)->path == OPEN_PATH_PASSTHROUGH;
+	fs->counters.requests_astray += file_of(fs, fi)->path == OPEN_PATH_PASSTHROUGH;
 }

@@ -13,6 +13,7 @@
 #include "io/uring.h"
 #include "mount/options.h"
 #include "probe/probe.h"
+#include "table/slots.h"
 
 struct backing_ids;
 struct cache;
@@ -47,7 +48,8 @@ struct fs {
 	const struct mount_options *options;
 	struct transport *transport;
 	struct inode_table *inodes;
-	struct cache *names, *rights;                   /* known.h */
+	struct slots opened;          /* struct opened of files and directories, by the number that the kernel has */
+	struct cache *names, *rights; /* known.h */
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
 	atomic_uint_fast64_t moved;                     /* attr_clock() when a name last went to another directory */
 	/*
@@ -83,6 +85,12 @@ struct fs {
 	atomic_uint refreshes_unwaited; /* server_refresh.h */
 	struct fs_counters counters;
 };
+
+/* The open file or directory of a request. */
+static inline struct opened *fs_opened(const struct fs *fs, const struct fuse_file_info *fi)
+{
+	return slots_at(&fs->opened, fi->fh);
+}
 
 /* The inode of a node id, which the kernel has not forgotten. */
 static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)

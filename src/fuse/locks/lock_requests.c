@@ -104,7 +104,7 @@ static void set(fuse_req_t req, fuse_ino_t ino, const struct lock *lock, bool sl
 		end(q, r);
 }
 
-static struct lock range_of(const struct flock *f, const struct fuse_file_info *fi)
+static struct lock range_of(const struct fs *fs, const struct flock *f, const struct fuse_file_info *fi)
 {
 	return (struct lock){.kind = LOCK_KIND_RANGE,
 		.mode = f->l_type == F_WRLCK   ? LOCK_MODE_EXCLUSIVE
@@ -112,7 +112,7 @@ static struct lock range_of(const struct flock *f, const struct fuse_file_info *
 					       : LOCK_MODE_NONE,
 		.owner = fi->lock_owner,
 		.via = fi->fh,
-		.quiet = file_of(fi)->quiet,
+		.quiet = file_of(fs, fi)->quiet,
 		.start = f->l_start,
 		.end = f->l_len == 0 ? LOCK_END : f->l_start + f->l_len - 1,
 		.pid = f->l_pid};
@@ -121,7 +121,7 @@ static struct lock range_of(const struct flock *f, const struct fuse_file_info *
 static void op_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *f)
 {
 	struct fs *fs = fuse_req_userdata(req);
-	struct lock wanted = range_of(f, fi), other;
+	struct lock wanted = range_of(fs, f, fi), other;
 
 	f->l_type = F_UNLCK;
 	if (locks_test(fs->locks, &fs_inode(fs, ino)->fh, &wanted, &other)) {
@@ -135,7 +135,7 @@ static void op_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, 
 
 static void op_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *f, int sleep)
 {
-	struct lock lock = range_of(f, fi);
+	struct lock lock = range_of(fuse_req_userdata(req), f, fi);
 
 	set(req, ino, &lock, sleep);
 }
@@ -148,7 +148,7 @@ static void op_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, 
 				       : LOCK_MODE_NONE,
 		.owner = fi->lock_owner,
 		.via = fi->fh,
-		.quiet = file_of(fi)->quiet,
+		.quiet = file_of(fuse_req_userdata(req), fi)->quiet,
 		.end = LOCK_END};
 
 	set(req, ino, &lock, !(op & LOCK_NB));

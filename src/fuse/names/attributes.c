@@ -259,7 +259,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 	s->p.restart = restart_setattr;
 	s->p.done = attr_done;
 	if (fi)
-		r->call.cred = file_of(fi)->cred;
+		r->call.cred = file_of(r->fs, fi)->cred;
 	fill_sattr(&s->p.sattr, attr, to_set);
 	if (s->p.sattr.set_size && !fi && path_of(s) == &by_server)
 		by_server.truncate(&s->p);

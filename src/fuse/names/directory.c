@@ -77,9 +77,9 @@ static void unref_directory(struct directory *d)
 	free(d);
 }
 
-static struct directory *directory_of(const struct fuse_file_info *fi)
+static struct directory *directory_of(const struct fs *fs, const struct fuse_file_info *fi)
 {
-	return (struct directory *)(uintptr_t)fi->fh;
+	return CONTAINER_OF(fs_opened(fs, fi), struct directory, opened);
 }
 
 static void free_opened(struct opened *o)
@@ -87,8 +87,9 @@ static void free_opened(struct opened *o)
 	unref_directory(CONTAINER_OF(o, struct directory, opened));
 }
 
-static void close_directory(struct directory *d)
+static void close_directory(struct fs *fs, struct directory *d)
 {
+	slots_remove(&fs->opened, d->opened.number);
 	{
 		LOCKED(&d->inode->lock);
 		list_remove(&d->opened.node);
@@ -106,7 +107,10 @@ static void reply_opendir(struct opendir_request *o)
 	struct directory *d = calloc(1, sizeof(*d));
 	struct inode *i = o->r.inode;
 
-	if (!d) {
+	if (d)
+		d->opened.number = slots_add(&o->r.fs->opened, &d->opened);
+	if (!d || d->opened.number == 0) {
+		free(d);
 		request_end_error(&o->r, -ENOMEM);
 		return;
 	}
@@ -115,13 +119,13 @@ static void reply_opendir(struct opendir_request *o)
 	d->refs = 1;
 	d->cred = o->r.call.cred;
 	(void)pthread_mutex_init(&d->lock, NULL);
-	o->fi.fh = (uintptr_t)d;
+	o->fi.fh = d->opened.number;
 	{
 		LOCKED(&i->lock);
 		list_append(&i->opened, &d->opened.node);
 	}
 	if (fuse_reply_open(o->r.req, &o->fi) < 0)
-		close_directory(d);
+		close_directory(o->r.fs, d);
 	request_end(&o->r);
 }
 
@@ -171,7 +175,9 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 
 static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	close_directory(directory_of(fi));
+	struct fs *fs = fuse_req_userdata(req);
+
+	close_directory(fs, directory_of(fs, fi));
 	(void)fuse_reply_err(req, 0);
 }
 
@@ -209,7 +215,7 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 		(void)fuse_reply_err(req, ENOMEM);
 		return;
 	}
-	request_init_open(&s->r, req, ino, &directory_of(fi)->cred);
+	request_init_open(&s->r, req, ino, &directory_of(fs, fi)->cred);
 	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
 		.cred = request_broker_cred(&s->r.call.cred)};
 	s->broker.done = directory_synced;
@@ -440,7 +446,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 	bool plus)
 {
 	struct readdir_request *q = calloc(1, sizeof(*q));
-	struct directory *d = directory_of(fi);
+	struct directory *d = directory_of(fuse_req_userdata(req), fi);
 	bool answered = false, plain;
 
 	if (!q) {

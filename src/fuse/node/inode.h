@@ -69,6 +69,7 @@ struct silly_place {
 struct opened {
 	struct list node;
 	void (*free)(struct opened *o);
+	uint64_t number; /* of fs.opened */
 };
 
 struct inode {

@@ -88,7 +88,7 @@ static void start_counted(struct open_request *o)
 	struct inode *i = o->r.inode;
 	bool local, dirty;
 
-	o->file = calloc(1, sizeof(*o->file));
+	o->file = file_new(fs);
 	if (!o->file) {
 		open_end(o, -ENOMEM);
 		return;

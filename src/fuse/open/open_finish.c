@@ -22,7 +22,7 @@ void open_end(struct open_request *o, int error)
 	if (o->entry.ino != 0)
 		inode_table_forget(o->r.fs->inodes, o->r.inode, 1);
 	close_fdp(&o->given);
-	free(o->file);
+	file_free(o->r.fs, o->file);
 	request_end_error(&o->r, error);
 }
 
@@ -66,7 +66,7 @@ static void set_path(struct open_request *o, enum open_path path)
 	bool registered = open_mode_is_registered(path);
 
 	o->file->path = path;
-	o->fi.fh = (uintptr_t)o->file;
+	o->fi.fh = o->file->opened.number;
 	o->fi.backing_id = registered ? i->mode.backing_id : 0;
 	o->fi.direct_io = path != OPEN_PATH_CACHED && path != OPEN_PATH_PASSTHROUGH;
 	o->fi.keep_cache = path == OPEN_PATH_CACHED && keeps_pages(o);
@@ -105,11 +105,6 @@ static bool is_written_already(const struct inode *i, uint64_t session)
 {
 	return open_mode_registered(&i->mode) > 0 ||
 	       (granted_file_writes(i->granted, session) && i->granted->writers > 0 && open_mode_cached(&i->mode));
-}
-
-static void free_file(struct opened *o)
-{
-	free(CONTAINER_OF(o, struct file, opened));
 }
 
 /* The walk is repeated with revalidation and finds a fresh inode. */
@@ -184,7 +179,6 @@ static int reply_on_path(struct open_request *o, enum open_path path, int *ret_u
 	sent = reply_open(o);
 	o->r.req = NULL;
 	if (sent == 0) {
-		o->file->opened.free = free_file;
 		list_append(&i->opened, &o->file->opened.node);
 	} else {
 		count(o, path, by_descriptor, shared, -1);

@@ -13,7 +13,7 @@
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct fs *fs = fuse_req_userdata(req);
-	struct file *f = file_of(fi);
+	struct file *f = file_of(fs, fi);
 	struct inode *i = f->inode;
 	struct granted_file *writer = NULL;
 	int close_id = 0;
@@ -48,6 +48,6 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (last)
 		silly_last_close(fs, i);
 	(void)inode_unref(fs->inodes, i);
-	free(f);
+	file_free(fs, f);
 	(void)fuse_reply_err(req, 0);
 }
