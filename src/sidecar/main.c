@@ -22,6 +22,7 @@
 #include "sidecar/notify.h"
 #include "sidecar/registry/registry_make.h"
 #include "sidecar/probes/rpc_server.h"
+#include "sidecar/server_kinds.h"
 #include "sidecar/sidecar_options.h"
 #include "sidecar/backing/thread_cred.h"
 #include "base/util.h"
@@ -42,7 +43,7 @@ static int find_server(struct sidecar_options *o)
 	struct conf_error error;
 
 	if (o->server == NULL)
-		o->server = server_kind_find(o->config, &error);
+		o->server = server_kinds_find(o->config, &error);
 	if (o->server == NULL) {
 		log_error("%s", error.text);
 		return -ENOENT;

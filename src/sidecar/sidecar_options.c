@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/util.h"
+#include "sidecar/server_kinds.h"
 
 #define STRING2(x) #x
 #define STRING(x)  STRING2(x)
@@ -70,7 +71,7 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 
 	switch (key) {
 	case OPT_SERVER:
-		o->server = server_kind_named(argument);
+		o->server = server_kinds_named(argument);
 		if (o->server == NULL && strcmp(argument, "auto") != 0) {
 			log_error("--server=%s: knfsd, ganesha or auto was expected", argument);
 			return -EINVAL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "export_table_use.h"
 #include "sidecar/etab/etab.h"
+#include "sidecar/knfsd/knfsd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -11,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!f)
 		return 0;
-	if (etab_parse("etab", f, free_form, &t, &error) == 0)
+	if (etab_parse(&server_knfsd, "etab", f, free_form, &t, &error) == 0)
 		use_export_table(t);
 	else
 		check_error(&error);

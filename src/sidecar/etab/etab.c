@@ -7,7 +7,6 @@
 
 #include "sidecar/etab/etab_options.h"
 #include "sidecar/conf/folder.h"
-#include "sidecar/exports/server_kind.h"
 
 #define MAX_EXPORTS 8192 /* paths */
 #define MAX_CLIENTS 4096 /* lines of one path */
@@ -322,9 +321,10 @@ static int finish(struct export_table *t, int n, struct export_table **ret)
 	return n;
 }
 
-int etab_parse(const char *name, FILE *f, bool free_form, struct export_table **ret, struct conf_error *error)
+int etab_parse(const struct server_kind *server, const char *name, FILE *f, bool free_form, struct export_table **ret,
+	struct conf_error *error)
 {
-	struct export_table *t = export_table_new(&server_knfsd);
+	struct export_table *t = export_table_new(server);
 	struct reader r = {.at = {.name = name, .error = error}, .free_form = free_form};
 
 	return t == NULL ? -ENOMEM : finish(t, read_file(&r, f, t), ret);
@@ -365,10 +365,10 @@ static int load_folder(const char *path, struct loading *l)
 	return n < 0 ? n : export_table_add_source(l->table, itself);
 }
 
-int etab_load(const char *path, struct export_table **ret, struct conf_error *error)
+int etab_load(const struct server_kind *server, const char *path, struct export_table **ret, struct conf_error *error)
 {
 	const char *slash = strrchr(path, '/');
-	struct loading l = {.table = export_table_new(&server_knfsd),
+	struct loading l = {.table = export_table_new(server),
 		.error = error,
 		.free_form = strcmp(slash != NULL ? slash + 1 : path, "etab") != 0};
 	int n;

@@ -29,6 +29,7 @@
  * The caller's reference; -EBADMSG with *error "file:line: ...", or another errno with *error. A file that
  * is not there is an empty one: nothing has been exported since boot.
  */
-int etab_load(const char *path, struct export_table **ret, struct conf_error *error);
+int etab_load(const struct server_kind *server, const char *path, struct export_table **ret, struct conf_error *error);
 /* The same from an open file; name stands for it in messages. */
-int etab_parse(const char *name, FILE *f, bool free_form, struct export_table **ret, struct conf_error *error);
+int etab_parse(const struct server_kind *server, const char *name, FILE *f, bool free_form, struct export_table **ret,
+	struct conf_error *error);

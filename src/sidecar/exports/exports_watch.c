@@ -141,10 +141,10 @@ static void print_client(const struct export_client *c)
 
 void exports_print(const struct export_table *t, const char *config)
 {
-	bool ganesha = t->server == &server_ganesha;
+	bool ids = t->server->export_ids;
 
 	printf("server: %s, TCP port %u\nexports: %s\n", t->server->title, t->server->port(t), config);
-	if (ganesha) {
+	if (ids) {
 		printf("defaults:");
 		print_perms(&t->defaults);
 	}
@@ -154,7 +154,7 @@ void exports_print(const struct export_table *t, const char *config)
 		const struct export_entry *e = &t->entries[i];
 
 		printf("%s:", e->path);
-		if (ganesha)
+		if (ids)
 			printf(" export_id=%u", e->id);
 		print_perms(&e->perms);
 		for (size_t j = 0; j < e->nclients; j++)

@@ -32,6 +32,7 @@ struct server_kind {
 	const char *title; /* for people */
 	const char *default_config;
 	bool config_includes; /* the configuration may consist of other files of its folder, too */
+	bool export_ids;      /* each export has an id of its own, and takes unset options from a block of defaults */
 
 	/* The caller's reference; a negative errno with *error, "file:line: ..." where there is a line. */
 	int (*load)(const char *config, struct export_table **ret, struct conf_error *error);
@@ -81,18 +82,6 @@ struct server_kind {
 	bool (*may_write)(const struct access_file *f, const struct broker_cred *cred);
 };
 
-extern const struct server_kind server_ganesha, server_knfsd;
-
-/* The kind called name ("ganesha", "knfsd"), or NULL. */
-const struct server_kind *server_kind_named(const char *name);
-
-/*
- * Which server runs here, or else which one is set up here. config: the file that was named for it,
- * or NULL. NULL when nothing tells or both could be meant; *error then says what was looked at.
- */
-const struct server_kind *server_kind_find(const char *config, struct conf_error *error);
-
-/*
- * Whether the table's server serves now. At most a second old; any thread, its own mutex.
- */
+/* True if the table's server serves now. The answer is at most one second old; any thread may ask, under the function's
+ * own mutex. */
 bool server_kind_serves(const struct export_table *t);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* NFS-Ganesha as the sidecar sees it; tested with 4.3, read up to 15.2. */
+#include "sidecar/ganesha/ganesha.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -75,6 +76,7 @@ const struct server_kind server_ganesha = {
 	.title = "NFS-Ganesha",
 	.default_config = "/etc/ganesha/ganesha.conf",
 	.config_includes = true,
+	.export_ids = true,
 	.load = ganesha_conf_load,
 	.port = port,
 	.serves = serves,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sidecar/host/nfs_server.h"
-#include "sidecar/exports/server_kind.h"
+#include "sidecar/ganesha/ganesha.h"
 
 #define MAX_EXPORTS  1024
 #define MAX_CLIENTS  4096 /* of one export */

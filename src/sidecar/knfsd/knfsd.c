@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The kernel's NFS server as the sidecar sees it, with nfs-utils' mountd; Linux 6.1 to 7.2. */
+#include "sidecar/knfsd/knfsd.h"
+
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
@@ -19,6 +20,11 @@
 #include "sidecar/knfsd/names_knfsd.h"
 #include "sidecar/host/nfs_server.h"
 #include "sidecar/knfsd/squash_knfsd.h"
+
+static int load(const char *config, struct export_table **ret, struct conf_error *error)
+{
+	return etab_load(&server_knfsd, config, ret, error);
+}
 
 /* ---- the running server ---- */
 
@@ -216,7 +222,7 @@ const struct server_kind server_knfsd = {
 	.title = "the kernel's NFS server",
 	.default_config = "/var/lib/nfs/etab",
 	.config_includes = false,
-	.load = etab_load,
+	.load = load,
 	.port = port,
 	.serves = serves,
 	.managed_groups = managed_groups,

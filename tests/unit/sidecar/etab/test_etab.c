@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sidecar/etab/etab.h"
+#include "sidecar/knfsd/knfsd.h"
 #include "sidecar/knfsd/exports_knfsd.h"
 #include "sidecar/exports/peer.h"
 #include "base/util.h"
@@ -23,7 +24,7 @@ static int parse(const char *text, struct export_table **ret, struct conf_error 
 	int r;
 
 	assert_non_null(f);
-	r = etab_parse("etab", f, false, ret, error);
+	r = etab_parse(&server_knfsd, "etab", f, false, ret, error);
 	(void)fclose(f);
 	return r;
 }
@@ -177,7 +178,7 @@ static struct export_table *parse_exports(const char *text, int expected, struct
 	struct export_table *t = NULL;
 
 	assert_non_null(f);
-	assert_int_equal(etab_parse("exports", f, true, &t, error), expected);
+	assert_int_equal(etab_parse(&server_knfsd, "exports", f, true, &t, error), expected);
 	(void)fclose(f);
 	return t;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "sidecar/etab/etab.h"
+#include "sidecar/knfsd/knfsd.h"
 #include "sidecar/knfsd/groups_knfsd.h"
 #include "sidecar/knfsd/names_knfsd.h"
 
@@ -98,7 +99,7 @@ static struct export_table *parse(const char *text)
 	FILE *f = fmemopen((void *)text, strlen(text), "r");
 
 	assert_non_null(f);
-	assert_int_equal(etab_parse("etab", f, false, &t, &error), 0);
+	assert_int_equal(etab_parse(&server_knfsd, "etab", f, false, &t, &error), 0);
 	(void)fclose(f);
 	return t;
 }
