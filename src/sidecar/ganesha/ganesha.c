@@ -4,11 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sidecar/ganesha/access_ganesha.h"
 #include "sidecar/ganesha/ganesha_conf.h"
 #include "sidecar/ganesha/handle_ganesha.h"
 #include "sidecar/ganesha/names_ganesha.h"
-#include "sidecar/ganesha/squash_ganesha.h"
+#include "sidecar/ganesha/rights_ganesha.h"
 
 static uint16_t port(const struct export_table *t)
 {
@@ -87,8 +86,8 @@ const struct server_kind server_ganesha = {
 	.know_names = names_ganesha,
 	.terms = unseen_terms,
 	.path = unseen_path,
-	.squash = squash_ganesha,
-	.access = access_ganesha_bits,
-	.may_read = access_ganesha_may_read,
-	.may_write = access_ganesha_may_write,
+	.squash = rights_ganesha_squash,
+	.access = rights_ganesha_access,
+	.may_read = rights_ganesha_may_read,
+	.may_write = rights_ganesha_may_write,
 };

@@ -12,14 +12,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "base/whole_io.h"
-#include "sidecar/knfsd/access_knfsd.h"
 #include "sidecar/etab/etab.h"
 #include "sidecar/knfsd/exports_knfsd.h"
-#include "sidecar/knfsd/groups_knfsd.h"
 #include "sidecar/knfsd/handle_knfsd.h"
 #include "sidecar/knfsd/names_knfsd.h"
 #include "sidecar/host/nfs_server.h"
-#include "sidecar/knfsd/squash_knfsd.h"
+#include "sidecar/knfsd/rights_knfsd.h"
 
 static int load(const char *config, struct export_table **ret, struct conf_error *error)
 {
@@ -70,7 +68,7 @@ static int managed_groups(struct broker_cred *cred)
 		return -ENODATA;
 	f = fopen("/proc/net/rpc/auth.unix.gid/content", "re");
 	if (f != NULL)
-		found = groups_knfsd_find(f, cred, &any);
+		found = rights_knfsd_groups(f, cred, &any);
 	if (any)
 		seen = true;
 	asked_ms = now_ms();
@@ -232,8 +230,8 @@ const struct server_kind server_knfsd = {
 	.know_names = names_knfsd,
 	.terms = terms,
 	.path = path_of,
-	.squash = squash_knfsd,
-	.access = access_knfsd,
+	.squash = rights_knfsd_squash,
+	.access = rights_knfsd_access,
 	.may_read = kernel_decides,
 	.may_write = kernel_decides,
 };

@@ -3,9 +3,8 @@
 
 #include <string.h>
 
-#include "sidecar/ganesha/access_ganesha.h"
-#include "sidecar/ganesha/squash_ganesha.h"
-#include "sidecar/knfsd/squash_knfsd.h"
+#include "sidecar/ganesha/rights_ganesha.h"
+#include "sidecar/knfsd/rights_knfsd.h"
 #include "base/util.h"
 
 #define ANON 65534
@@ -15,7 +14,7 @@ static struct broker_cred squashed(enum squash squash, uint32_t uid, uint32_t gi
 	struct export_perms p = {.squash = squash, .anon_uid = ANON, .anon_gid = ANON};
 	struct broker_cred wire = {.uid = uid, .gid = gid, .ngroups = 2, .groups = {0, 27}}, c;
 
-	assert_int_equal(squash_ganesha(&p, &wire, &c), 0);
+	assert_int_equal(rights_ganesha_squash(&p, &wire, &c), 0);
 	return c;
 }
 
@@ -66,7 +65,7 @@ static void minus_one_is_refused_everywhere(void **state)
 			   c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		assert_int_equal(squash_ganesha(&p, &bad[i], &c), -EINVAL);
+		assert_int_equal(rights_ganesha_squash(&p, &bad[i], &c), -EINVAL);
 }
 
 /* ---- knfsd: nfsd_setuser() ---- */
@@ -76,7 +75,7 @@ static struct broker_cred squashed_knfsd(enum squash squash, uint32_t uid, uint3
 	struct export_perms p = {.squash = squash, .anon_uid = ANON, .anon_gid = ANON};
 	struct broker_cred wire = {.uid = uid, .gid = gid, .ngroups = 3, .groups = {0, UINT32_MAX, 27}}, c;
 
-	assert_int_equal(squash_knfsd(&p, &wire, &c), 0);
+	assert_int_equal(rights_knfsd_squash(&p, &wire, &c), 0);
 	return c;
 }
 
@@ -104,7 +103,7 @@ static void too_many_groups_are_refused(void **state)
 	struct broker_cred wire = {.ngroups = BROKER_MAX_GROUPS + 1}, c;
 	struct export_perms p = {.squash = SQUASH_ALL};
 
-	assert_int_equal(squash_knfsd(&p, &wire, &c), -EINVAL);
+	assert_int_equal(rights_knfsd_squash(&p, &wire, &c), -EINVAL);
 }
 
 /* ---- Ganesha's own access rule ---- */
@@ -114,7 +113,7 @@ static uint32_t bits(mode_t mode, uint32_t uid, uint32_t gid, uint32_t group)
 	struct access_file f = {.mode = mode, .uid = 1000, .gid = 100};
 	struct broker_cred c = {.uid = uid, .gid = gid, .ngroups = 1, .groups = {group}};
 
-	return access_ganesha_bits(&f, &c, true);
+	return rights_ganesha_access(&f, &c, true);
 }
 
 /* The modes of the issue, each as the server's fsal_check_access_no_acl decides. */
@@ -139,7 +138,7 @@ static void an_ro_export_modifies_nothing(void **state)
 	struct access_file f = {.mode = 0777, .uid = 1000, .gid = 100};
 	struct broker_cred c = {.uid = 1000};
 
-	assert_int_equal(access_ganesha_bits(&f, &c, false), ACCESS_READ | ACCESS_EXECUTE);
+	assert_int_equal(rights_ganesha_access(&f, &c, false), ACCESS_READ | ACCESS_EXECUTE);
 }
 
 static void read_and_write_know_the_owner_and_exec(void **state)
@@ -147,11 +146,11 @@ static void read_and_write_know_the_owner_and_exec(void **state)
 	struct access_file f = {.mode = 0010, .uid = 1000, .gid = 100};
 	struct broker_cred owner = {.uid = 1000}, member = {.uid = 1, .gid = 100}, other = {.uid = 1};
 
-	assert_true(access_ganesha_may_read(&f, &owner));
-	assert_true(access_ganesha_may_write(&f, &owner));
-	assert_true(access_ganesha_may_read(&f, &member)); /* may execute, so may read */
-	assert_false(access_ganesha_may_write(&f, &member));
-	assert_false(access_ganesha_may_read(&f, &other));
+	assert_true(rights_ganesha_may_read(&f, &owner));
+	assert_true(rights_ganesha_may_write(&f, &owner));
+	assert_true(rights_ganesha_may_read(&f, &member)); /* may execute, so may read */
+	assert_false(rights_ganesha_may_write(&f, &member));
+	assert_false(rights_ganesha_may_read(&f, &other));
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
 #include "sidecar/etab/etab.h"
 #include "sidecar/knfsd/knfsd.h"
-#include "sidecar/knfsd/groups_knfsd.h"
+#include "sidecar/knfsd/rights_knfsd.h"
 #include "sidecar/knfsd/names_knfsd.h"
 
 static int domain_of(const char *content, const char *address, char *ret, size_t size)
@@ -83,7 +83,7 @@ static void the_kernel_tells_which_groups_it_takes(void **state)
 		bool any;
 
 		assert_non_null(f);
-		assert_int_equal(groups_knfsd_find(f, &cred, &any), cases[i].found);
+		assert_int_equal(rights_knfsd_groups(f, &cred, &any), cases[i].found);
 		assert_true(any);
 		assert_int_equal(cred.ngroups, cases[i].found ? cases[i].ngroups : 3);
 		if (cases[i].uid == 1001)

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/knfsd/rights_knfsd.h"
+
+#include <string.h>
+
+#include "base/text.h"
+#include "base/util.h"
+#include "sidecar/backing/thread_cred.h"
+
+#define INVALID_ID UINT32_MAX
+
+int rights_knfsd_squash(const struct export_perms *perms, const struct broker_cred *wire, struct broker_cred *ret)
+{
+	struct broker_cred c = {.uid = wire->uid, .gid = wire->gid};
+	bool squash_root = perms->squash == SQUASH_ROOT;
+
+	if (wire->ngroups > BROKER_MAX_GROUPS)
+		return -EINVAL;
+	if (perms->squash == SQUASH_ALL) {
+		c.uid = perms->anon_uid;
+		c.gid = perms->anon_gid;
+	} else {
+		for (uint32_t i = 0; i < wire->ngroups; i++) {
+			uint32_t group = wire->groups[i];
+
+			/* One that is no group at all is nobody's, and setgroups(2) would refuse it. */
+			if (group != INVALID_ID)
+				c.groups[c.ngroups++] = squash_root && group == 0 ? perms->anon_gid : group;
+		}
+		if (c.uid == INVALID_ID || (squash_root && c.uid == 0))
+			c.uid = perms->anon_uid;
+		if (c.gid == INVALID_ID || (squash_root && c.gid == 0))
+			c.gid = perms->anon_gid;
+	}
+	*ret = c;
+	return 0;
+}
+
+/* The rest of a line: " 2001 2002", as many as were said. */
+static int read_groups(const char *text, uint64_t count, struct broker_cred *cred)
+{
+	struct broker_cred c = *cred;
+	_cleanup_free_ char *copy = strdup(text);
+	char *save = NULL, *word;
+	uint64_t group;
+
+	if (copy == NULL || count == 0 || count > BROKER_MAX_GROUPS)
+		return 0;
+	c.ngroups = 0;
+	for (word = strtok_r(copy, " \n", &save); word != NULL; word = strtok_r(NULL, " \n", &save)) {
+		if (c.ngroups == count || parse_u64(word, 0, UINT32_MAX, &group) < 0)
+			return 0;
+		c.groups[c.ngroups++] = (uint32_t)group;
+	}
+	if (c.ngroups != count)
+		return 0;
+	*cred = c;
+	return 1;
+}
+
+int rights_knfsd_groups(FILE *content, struct broker_cred *cred, bool *ret_any)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t room = 0;
+	int found = 0;
+
+	*ret_any = false;
+	/* "1001 2: 2001 2002"; a comment when it is no answer, or not any more. */
+	while (found == 0 && getline(&line, &room, content) >= 0) {
+		char *colon = strchr(line, ':'), *blank = strchr(line, ' ');
+		uint64_t uid, count;
+
+		if (line[0] == '#' || colon == NULL || blank == NULL || blank > colon)
+			continue;
+		*colon = *blank = '\0';
+		if (parse_u64(line, 0, UINT32_MAX, &uid) < 0 || parse_u64(blank + 1, 0, UINT32_MAX, &count) < 0)
+			continue;
+		*ret_any = true;
+		if (uid == cred->uid)
+			found = read_groups(colon + 1, count, cred);
+	}
+	return found;
+}
+
+int rights_knfsd_access(const struct access_file *f, const struct broker_cred *cred, bool export_writable)
+{
+	int bits = 0, r = thread_cred_become(cred);
+
+	if (r >= 0) {
+		if (thread_cred_allows(f->fd, R_OK))
+			bits |= ACCESS_READ;
+		/* Immutable files are the kernel's own no; so are read-only mounts, but fd may be on another. */
+		if (export_writable && !f->read_only && thread_cred_allows(f->fd, W_OK))
+			bits |= ACCESS_EXTEND | (f->append_only ? 0 : ACCESS_MODIFY);
+		if (thread_cred_allows(f->fd, X_OK))
+			bits |= ACCESS_EXECUTE;
+	}
+	thread_cred_restore();
+	return r < 0 ? r : bits;
+}
