@@ -146,7 +146,7 @@ enum broker_open_flags {
 	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: for reading and writing, where the rules allow that */
 };
 
-/* ACCESS bits are RFC 1813 3.3.4's: READ 1, LOOKUP 2, MODIFY 4, EXTEND 8, DELETE 16, EXECUTE 32. */
+/* The access of the reply is enum nfs_access (nfs_access.h). */
 struct broker_open {
 	struct broker_fh fh;
 	struct broker_cred cred;
@@ -156,7 +156,7 @@ struct broker_open {
 struct broker_open_reply {
 	int32_t error;      /* of the open itself: -ESTALE, -EACCES (export not for this peer)... */
 	uint32_t reason;    /* with error, or why there is no id */
-	uint32_t access;    /* ACCESS bits that the server would grant this credential */
+	uint32_t access;    /* enum nfs_access: what the server would grant this credential */
 	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; < 0: a descriptor comes along, and
 				this is its number, which serves as an id in the requests below; 0: neither */
 	uint32_t writable;  /* 1 when the id may be opened for writing too, or the descriptor is O_RDWR, not O_RDONLY */

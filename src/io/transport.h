@@ -18,6 +18,7 @@
 
 #include <sys/socket.h>
 
+#include "localiofs/nfs_access.h"
 #include "base/list.h"
 #include "base/util.h"
 
@@ -88,16 +89,6 @@ enum nfs_proc {
 	NFS_GETACL,
 	NFS_SETACL,
 	NFS_PROC_COUNT,
-};
-
-/* ACCESS bits, RFC 1813 3.3.4. */
-enum nfs_access {
-	NFS_ACCESS_READ = 0x01,
-	NFS_ACCESS_LOOKUP = 0x02,
-	NFS_ACCESS_MODIFY = 0x04,
-	NFS_ACCESS_EXTEND = 0x08,
-	NFS_ACCESS_DELETE = 0x10,
-	NFS_ACCESS_EXECUTE = 0x20,
 };
 
 enum nfs_stable {

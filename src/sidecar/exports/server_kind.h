@@ -7,16 +7,12 @@
 #pragma once
 
 #include "localiofs/broker_protocol.h"
+#include "localiofs/nfs_access.h"
 #include "localiofs/reason.h"
 #include "sidecar/conf/conf_tree.h"
 #include "sidecar/exports/export_table.h"
 #include "sidecar/backing/filesystem_id.h"
 #include "sidecar/backing/nfs_handle.h"
-
-#define ACCESS_READ    0x01 /* RFC 1813 3.3.4 */
-#define ACCESS_MODIFY  0x04
-#define ACCESS_EXTEND  0x08
-#define ACCESS_EXECUTE 0x20
 
 /* A regular file, as far as access to it is concerned. */
 struct access_file {

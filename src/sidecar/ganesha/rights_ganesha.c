@@ -53,11 +53,11 @@ int rights_ganesha_access(const struct access_file *f, const struct broker_cred 
 	int bits = 0;
 
 	if ((have & 04) != 0)
-		bits |= ACCESS_READ;
+		bits |= NFS_ACCESS_READ;
 	if ((have & 02) != 0 && export_writable)
-		bits |= ACCESS_MODIFY | ACCESS_EXTEND;
+		bits |= NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND;
 	if ((have & 01) != 0)
-		bits |= ACCESS_EXECUTE;
+		bits |= NFS_ACCESS_EXECUTE;
 	return bits;
 }
 

@@ -165,7 +165,7 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
 	r = g->server->access(&file, ret_cred, g->at->perms.write);
 	if (r < 0)
 		return r;
-	if ((r & ACCESS_MODIFY) == 0 || (r & ACCESS_EXTEND) == 0)
+	if ((r & NFS_ACCESS_MODIFY) == 0 || (r & NFS_ACCESS_EXTEND) == 0)
 		return -EACCES;
 	/* What was asked about may lie on a clone, which nobody's remount reaches. */
 	return export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_PATH);

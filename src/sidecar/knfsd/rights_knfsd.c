@@ -88,12 +88,12 @@ int rights_knfsd_access(const struct access_file *f, const struct broker_cred *c
 
 	if (r >= 0) {
 		if (thread_cred_allows(f->fd, R_OK))
-			bits |= ACCESS_READ;
+			bits |= NFS_ACCESS_READ;
 		/* Immutable files are the kernel's own no; so are read-only mounts, but fd may be on another. */
 		if (export_writable && !f->read_only && thread_cred_allows(f->fd, W_OK))
-			bits |= ACCESS_EXTEND | (f->append_only ? 0 : ACCESS_MODIFY);
+			bits |= NFS_ACCESS_EXTEND | (f->append_only ? 0 : NFS_ACCESS_MODIFY);
 		if (thread_cred_allows(f->fd, X_OK))
-			bits |= ACCESS_EXECUTE;
+			bits |= NFS_ACCESS_EXECUTE;
 	}
 	thread_cred_restore();
 	return r < 0 ? r : bits;

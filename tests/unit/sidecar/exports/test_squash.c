@@ -119,18 +119,18 @@ static uint32_t bits(mode_t mode, uint32_t uid, uint32_t gid, uint32_t group)
 /* The modes of the issue, each as the server's fsal_check_access_no_acl decides. */
 static void access_is_what_the_server_says(void **state)
 {
-	const uint32_t rw = ACCESS_READ | ACCESS_MODIFY | ACCESS_EXTEND;
+	const uint32_t rw = NFS_ACCESS_READ | NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND;
 
 	assert_int_equal(bits(0600, 1000, 5, 5), rw);
 	assert_int_equal(bits(0600, 1001, 100, 5), 0);
-	assert_int_equal(bits(0640, 1001, 5, 100), ACCESS_READ);
-	assert_int_equal(bits(0444, 1001, 5, 5), ACCESS_READ);
-	assert_int_equal(bits(0622, 1001, 5, 5), ACCESS_MODIFY | ACCESS_EXTEND);
-	assert_int_equal(bits(0711, 1001, 5, 5), ACCESS_EXECUTE);
+	assert_int_equal(bits(0640, 1001, 5, 100), NFS_ACCESS_READ);
+	assert_int_equal(bits(0444, 1001, 5, 5), NFS_ACCESS_READ);
+	assert_int_equal(bits(0622, 1001, 5, 5), NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND);
+	assert_int_equal(bits(0711, 1001, 5, 5), NFS_ACCESS_EXECUTE);
 	assert_int_equal(bits(0077, 1000, 100, 100), 0); /* the owner's bits, nobody else's */
 	assert_int_equal(bits(0707, 1001, 100, 5), 0);   /* the group's bits */
 	assert_int_equal(bits(0000, 0, 0, 0), rw);
-	assert_int_equal(bits(0010, 0, 0, 0), rw | ACCESS_EXECUTE);
+	assert_int_equal(bits(0010, 0, 0, 0), rw | NFS_ACCESS_EXECUTE);
 }
 
 static void an_ro_export_modifies_nothing(void **state)
@@ -138,7 +138,7 @@ static void an_ro_export_modifies_nothing(void **state)
 	struct access_file f = {.mode = 0777, .uid = 1000, .gid = 100};
 	struct broker_cred c = {.uid = 1000};
 
-	assert_int_equal(rights_ganesha_access(&f, &c, false), ACCESS_READ | ACCESS_EXECUTE);
+	assert_int_equal(rights_ganesha_access(&f, &c, false), NFS_ACCESS_READ | NFS_ACCESS_EXECUTE);
 }
 
 static void read_and_write_know_the_owner_and_exec(void **state)
