@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "net/scm_fd.h"
+#include "wire/broker_messages.h"
 
 #define BUCKETS            256 /* of calls in flight, by id */
 #define CONNECT_PATIENCE_S 3   /* while the queue of the listening socket is full */

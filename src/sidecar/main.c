@@ -23,6 +23,7 @@
 #include "sidecar/registry/registry_make.h"
 #include "sidecar/probes/rpc_server.h"
 #include "sidecar/server_kinds.h"
+#include "sidecar/session/session.h"
 #include "sidecar/sidecar_options.h"
 #include "sidecar/backing/thread_cred.h"
 #include "base/util.h"
@@ -123,7 +124,7 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 		log_error("no thread for host names: %s", strerror(-r));
 		return r;
 	}
-	r = broker_start(&s->broker, &s->exports, &made, o->recheck_s);
+	r = broker_start(&s->broker, &s->exports, &made, o->recheck_s, session_thread);
 	if (r < 0) {
 		log_error("the broker cannot start: %s", strerror(-r));
 		return r;

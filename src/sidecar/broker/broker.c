@@ -12,12 +12,12 @@
 #include "sidecar/broker/hang_up.h"
 #include "sidecar/registry/owner_check.h"
 #include "sidecar/broker/packet.h"
-#include "sidecar/session/session.h"
 
 #define STACK_SIZE   (256 * 1024)
 #define STOP_WAIT_MS 2000
 
-int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s)
+int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s,
+	broker_session_fn run)
 {
 	int r;
 
@@ -25,6 +25,7 @@ int broker_start(struct broker *b, struct export_store *exports, const struct re
 		.exports = exports,
 		.socket = made->socket,
 		.recheck_s = recheck_s,
+		.run = run,
 		.listener = made->listener};
 	list_init(&b->sessions);
 	account_init(&b->account);
@@ -33,7 +34,7 @@ int broker_start(struct broker *b, struct export_store *exports, const struct re
 	return r < 0 ? r : owner_check_device(&b->memfd_device);
 }
 
-static int start_thread(struct session *s)
+static int start_thread(struct broker_session *s)
 {
 	pthread_attr_t attr;
 	int r = pthread_attr_init(&attr);
@@ -41,12 +42,12 @@ static int start_thread(struct session *s)
 	if (r != 0)
 		return -r;
 	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
-	r = pthread_create(&s->thread, &attr, session_run, s);
+	r = pthread_create(&s->thread, &attr, s->broker->run, s);
 	(void)pthread_attr_destroy(&attr);
 	return -r;
 }
 
-static void add_session(struct broker *b, struct session *s)
+static void add_session(struct broker *b, struct broker_session *s)
 {
 	int socket = s->socket, r;
 
@@ -87,11 +88,11 @@ static void refuse(int fd, uid_t uid)
 }
 
 /* NULL: nothing is counted, and the socket the caller's. */
-static struct session *new_session(struct broker *b, int fd)
+static struct broker_session *new_session(struct broker *b, int fd)
 {
 	struct timeval timeout = {.tv_sec = 5};
 	struct account_session account;
-	struct session *s;
+	struct broker_session *s;
 	int r = account_begin(&b->account, fd, &account);
 
 	if (r == -EUSERS)
@@ -119,7 +120,7 @@ static struct session *new_session(struct broker *b, int fd)
 void broker_accept(struct broker *b)
 {
 	int fd = accept4(b->listener, NULL, NULL, SOCK_CLOEXEC);
-	struct session *s = fd >= 0 ? new_session(b, fd) : NULL;
+	struct broker_session *s = fd >= 0 ? new_session(b, fd) : NULL;
 
 	if (s != NULL)
 		add_session(b, s);
@@ -136,7 +137,7 @@ void broker_reap(struct broker *b)
 	{
 		LOCKED(&b->lock);
 		LIST_FOREACH (pos, &b->sessions) {
-			if (!CONTAINER_OF(pos, struct session, node)->finished)
+			if (!CONTAINER_OF(pos, struct broker_session, node)->finished)
 				continue;
 			list_remove(pos);
 			list_append(&finished, pos);
@@ -144,7 +145,7 @@ void broker_reap(struct broker *b)
 		}
 	}
 	LIST_FOREACH (pos, &finished) {
-		struct session *s = CONTAINER_OF(pos, struct session, node);
+		struct broker_session *s = CONTAINER_OF(pos, struct broker_session, node);
 
 		(void)pthread_join(s->thread, NULL); /* it has nothing left to do */
 		account_end(&b->account, &s->account);
@@ -157,7 +158,7 @@ void broker_exports_changed(struct broker *b)
 {
 	LOCKED(&b->lock);
 	LIST_FOREACH (pos, &b->sessions)
-		wake_up(CONTAINER_OF(pos, struct session, node)->wake);
+		wake_up(CONTAINER_OF(pos, struct broker_session, node)->wake);
 }
 
 void broker_stop(struct broker *b)
@@ -169,7 +170,7 @@ void broker_stop(struct broker *b)
 	{
 		LOCKED(&b->lock);
 		LIST_FOREACH (pos, &b->sessions) {
-			struct session *s = CONTAINER_OF(pos, struct session, node);
+			struct broker_session *s = CONTAINER_OF(pos, struct broker_session, node);
 
 			s->stop = true;
 			wake_up(s->wake);
@@ -185,7 +186,7 @@ void broker_stop(struct broker *b)
 		log_warning("%u sessions did not end in time", b->nsessions);
 }
 
-int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret)
+int broker_new_nonce(struct broker_session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret)
 {
 	struct broker *b = s->broker;
 	int r;
@@ -209,13 +210,13 @@ bool broker_expects(struct broker *b, const uint8_t uuid[16])
 	return nonces_find(&b->nonces, uuid) != NULL;
 }
 
-void broker_forget(struct session *s)
+void broker_forget(struct broker_session *s)
 {
 	LOCKED(&s->broker->lock);
 	nonces_forget(&s->broker->nonces, s);
 }
 
-bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port)
+bool broker_take_match(struct broker_session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port)
 {
 	LOCKED(&s->broker->lock);
 	if (s->matches == *seen)
@@ -228,7 +229,7 @@ bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_pe
 
 int broker_match(struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port)
 {
-	struct session *s;
+	struct broker_session *s;
 
 	LOCKED(&b->lock);
 	s = nonces_use(&b->nonces, uuid);

@@ -4,8 +4,9 @@
  * thread tells a session that its nonce has arrived.
  *
  * The main thread owns the broker: it accepts, reaps and ends sessions. The mutex guards the list and
- * the fields of struct session that say so; it is held for copies only, never across a call on a
- * file or socket of a client's. Each session runs session_run() on a thread of its own.
+ * the fields of struct broker_session that say so; it is held for copies only, never across a call on a
+ * file or socket of a client's. Each session has a thread of its own, which runs the function that broker_start() was
+ * given (session/session.h).
  */
 #pragma once
 
@@ -22,12 +23,16 @@
 #include "base/util.h"
 #include "net/wake.h"
 
+/* Runs one session to its end, on a thread of its own; arg is the struct broker_session. Returns NULL. */
+typedef void *(*broker_session_fn)(void *arg);
+
 struct broker {
 	pthread_mutex_t lock;
 	struct list sessions;
 	struct account account;
 	unsigned nsessions;
 	struct export_store *exports;
+	broker_session_fn run;       /* the thread of each session */
 	struct nonces nonces;        /* guarded by the lock */
 	struct registry_mark socket; /* the inode that clients connect to */
 	dev_t memfd_device;          /* of the proofs that they send */
@@ -38,7 +43,7 @@ struct broker {
 	atomic_bool registry_lost; /* somebody cut its file short: no mount can be matched any more */
 };
 
-struct session {
+struct broker_session {
 	struct list node;
 	struct broker *broker;
 	pthread_t thread;
@@ -58,7 +63,8 @@ struct session {
 };
 
 /* Takes over the listener. */
-int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s);
+int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s,
+	broker_session_fn run);
 /* Says GOODBYE(SIDECAR_STOPPED) to all, waits a bounded time for their threads. The socket's name stays. */
 void broker_stop(struct broker *b);
 
@@ -73,11 +79,11 @@ void broker_exports_changed(struct broker *b);
  * A session's thread: a new nonce for it; fills what the answer says of that. -EUSERS when no slot is free, -EFAULT
  * when the registry is lost.
  */
-int broker_announce(struct session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret);
+int broker_new_nonce(struct broker_session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret);
 /* A session's thread: true if UUID_IS_LOCAL came since *seen was what it is, and from whom. */
-bool broker_matched(struct session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port);
+bool broker_take_match(struct broker_session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port);
 /* A session's thread, at its end: nothing comes for it any more. */
-void broker_forget(struct session *s);
+void broker_forget(struct broker_session *s);
 
 /* The RPC thread: whether a session waits for this nonce; cheap, before anything else is done. */
 bool broker_expects(struct broker *b, const uint8_t uuid[16]);

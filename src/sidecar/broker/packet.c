@@ -5,19 +5,10 @@
 #include <sys/socket.h>
 
 #include "net/scm_fd.h"
+#include "wire/broker_messages.h"
 #include "base/util.h"
 
 #define MAX_FDS 4 /* room to find out that there are too many */
-
-static bool fh_valid(const struct broker_fh *fh)
-{
-	return fh->length >= 1 && fh->length <= BROKER_MAX_FH;
-}
-
-static int check_asker(const struct broker_fh *fh, const struct broker_cred *cred)
-{
-	return fh_valid(fh) && cred->ngroups <= BROKER_MAX_GROUPS ? 0 : -EPROTO;
-}
 
 /* True if a client of another version introduces itself: of its ANNOUNCE only the first bytes are known. */
 static bool is_other_version(const struct packet *p, size_t size)
@@ -26,27 +17,36 @@ static bool is_other_version(const struct packet *p, size_t size)
 	       p->header.type == BROKER_ANNOUNCE && p->body.announce.version != BROKER_VERSION;
 }
 
+/* The number at an offset of the body. */
+static uint32_t word(const struct packet *p, size_t offset)
+{
+	uint32_t value;
+
+	memcpy(&value, p->body.bytes + offset, sizeof(value));
+	return value;
+}
+
+/* True if the lengths inside the body are in range: of the file handle, and of the list of groups. */
+static bool lengths_in_range(const struct packet *p, const struct broker_message *m)
+{
+	uint32_t length = m->fh >= 0 ? word(p, (size_t)m->fh + offsetof(struct broker_fh, length)) : 1;
+	uint32_t ngroups = m->cred >= 0 ? word(p, (size_t)m->cred + offsetof(struct broker_cred, ngroups)) : 0;
+
+	return length >= 1 && length <= BROKER_MAX_FH && ngroups <= BROKER_MAX_GROUPS;
+}
+
 int packet_check(const struct packet *p, size_t size, int fds)
 {
+	const struct broker_message *m;
+
 	if (is_other_version(p, size))
 		return -EPROTONOSUPPORT;
-	if (size < sizeof(p->header) || p->header.length != size || p->header.type >= BROKER_REPLY ||
-		broker_packet_length(p->header.type) != size)
+	if (size < sizeof(p->header) || p->header.length != size || broker_packet_length(p->header.type) != size)
 		return -EPROTO;
-	if (fds > (p->header.type == BROKER_HELLO || p->header.type == BROKER_PROVE ? 1 : 0))
+	m = broker_message_find(p->header.type);
+	if (m == NULL || m->states == 0 || fds > m->descriptor)
 		return -EPROTO;
-	switch (p->header.type) {
-	case BROKER_HELLO:
-		return fh_valid(&p->body.hello.root) ? 0 : -EPROTO;
-	case BROKER_OPEN:
-		return check_asker(&p->body.open.fh, &p->body.open.cred);
-	case BROKER_TRUNCATE:
-		return check_asker(&p->body.truncate.fh, &p->body.truncate.cred);
-	case BROKER_SYNC_DIR:
-		return check_asker(&p->body.sync_dir.fh, &p->body.sync_dir.cred);
-	default:
-		return 0;
-	}
+	return lengths_in_range(p, m) ? 0 : -EPROTO;
 }
 
 int packet_receive(int socket, bool with_fd, struct packet *ret)

@@ -1,13 +1,84 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One client's session: ANNOUNCE, MATCHED, HELLO, and then its requests, in that order and within
- * bounded times, until its socket closes, it breaks the protocol, or the sidecar stops.
+ * One client's session: ANNOUNCE, MATCHED, PROVE, HELLO, and then requests on files, in that order and within bounded
+ * times (enum session_state of wire/broker_messages.h). The session ends when its socket closes, when the client breaks
+ * the protocol, or when the sidecar stops.
  *
- * Runs on a thread with a descriptor table of its own, in which nothing lies but what this session
- * needs. A descriptor from the client that hangs whoever touches it keeps this thread waiting for the process that
- * received it (guarded_receive.h), and nobody else.
+ * A session has a thread with a descriptor table of its own, which holds only the descriptors that the session needs. A
+ * hostile descriptor of the client hangs the process that received it (guarded_receive.h). Only this thread waits for
+ * that process.
+ *
+ * session.c has the thread, the loop, and the table of handlers; handshake.c has the messages up to HELLO; requests.c
+ * has the requests on files. struct session belongs to the session's thread; no lock guards it.
  */
 #pragma once
 
-/* The thread; arg is the struct session. */
-void *session_run(void *arg);
+#include "localiofs/reason.h"
+#include "net/ip_address.h"
+#include "sidecar/broker/broker.h"
+#include "sidecar/broker/packet.h"
+#include "sidecar/grant/locator.h"
+#include "sidecar/registry/owner_check.h"
+#include "sidecar/session/backing_table.h"
+#include "sidecar/session/file_jobs.h"
+#include "wire/broker_messages.h"
+
+struct session {
+	struct broker_session *client; /* the broker's record of the session */
+	enum session_state state;
+	uint64_t deadline_ms; /* of the state, on now_ms()'s clock; in SESSION_READY, the last match is valid until then
+			       */
+	unsigned matches;     /* handled matches, as broker_take_match() counts */
+	struct owner_proof proof; /* the proof that PROVE's descriptor must carry */
+	struct locator locator;
+	int fuse_fd;  /* HELLO's descriptor, or -1 */
+	int judged;   /* session_judge_descriptor()'s result on the descriptor of PROVE or HELLO */
+	bool trusted; /* PROVE succeeded: the client owns this machine anyway */
+	unsigned max_ids;
+	struct backing_table ids;
+	struct file_jobs jobs;
+};
+
+/* A broker_session_fn: the session's thread. client: the struct broker_session. */
+void *session_thread(void *client);
+
+/* Enters a state, whose deadline is in so many milliseconds. */
+void session_enter(struct session *s, enum session_state state, unsigned ms);
+
+/* The errno of a reply for a reason of locator_find(). */
+int session_error_of(enum reason reason);
+
+/*
+ * A handler of one request: replies, or starts the job that replies. The session is in a state in which the request may
+ * come, and packet_check() has accepted the packet. The handler may steal p->fd. A negative errno ends the session.
+ */
+typedef int (*session_handler_fn)(struct session *s, struct packet *p);
+
+/* The handler of the requests of that type; NULL if the type is no request. */
+session_handler_fn session_handler(uint32_t type);
+
+/* ---- handshake.c ---- */
+
+int session_on_announce(struct session *s, struct packet *p);
+int session_on_prove(struct session *s, struct packet *p);
+int session_on_hello(struct session *s, struct packet *p);
+
+/* UUID_IS_LOCAL came with the session's nonce, from peer and port: tells the client. A negative errno ends the session.
+ */
+int session_on_match(struct session *s, const struct ip_address *peer, uint16_t port);
+
+/* A guarded_judge_fn; arg is the struct session. PROVE's descriptor serves in the judge's process, HELLO's is passed
+ * on. */
+int session_judge_descriptor(const struct packet *p, void *arg);
+
+/* ---- requests.c ---- */
+
+int session_on_open(struct session *s, struct packet *p);
+int session_on_release(struct session *s, struct packet *p);
+int session_on_commit(struct session *s, struct packet *p);
+int session_on_ping(struct session *s, struct packet *p);
+int session_on_fallocate(struct session *s, struct packet *p);
+int session_on_seek(struct session *s, struct packet *p);
+int session_on_copy(struct session *s, struct packet *p);
+int session_on_truncate(struct session *s, struct packet *p);
+int session_on_sync_dir(struct session *s, struct packet *p);

@@ -1,22 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "cmocka_setup.h"
 
-#include "localiofs/broker_protocol.h"
 #include "localiofs/reason.h"
-
-static void every_message_fits_the_limit(void **state)
-{
-	unsigned known = 0;
-
-	for (uint32_t type = 0; type < 0x400; type++) {
-		uint32_t length = broker_packet_length(type);
-
-		assert_true(length <= BROKER_MAX_MESSAGE);
-		assert_true(length == 0 || length >= sizeof(struct broker_header));
-		known += length != 0;
-	}
-	assert_int_equal(known, 27);
-}
 
 static void every_reason_has_a_code_of_its_own(void **state)
 {
@@ -30,7 +15,6 @@ static void every_reason_has_a_code_of_its_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_message_fits_the_limit),
 		cmocka_unit_test(every_reason_has_a_code_of_its_own),
 	};
 

@@ -6,8 +6,35 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "sidecar/broker/packet.h"
 #include "base/util.h"
+#include "sidecar/broker/packet.h"
+#include "sidecar/session/session.h"
+#include "wire/broker_messages.h"
+
+#define EVERY_STATE (SESSION_NEW | SESSION_ANNOUNCED | SESSION_MATCHED | SESSION_READY)
+
+/* The protocol once more, in numbers: bytes of the packet and of the reply's. */
+static const struct {
+	uint32_t type, length, reply, states;
+	bool descriptor;
+	int fh, cred;
+} expected[] = {
+	{BROKER_ANNOUNCE, 40, 72, SESSION_NEW | SESSION_READY, false, -1, -1},
+	{BROKER_HELLO, 152, 248, SESSION_MATCHED, true, 4, -1},
+	{BROKER_OPEN, 228, 136, SESSION_READY, false, 0, 132},
+	{BROKER_RELEASE, 24, 24, SESSION_READY, false, -1, -1},
+	{BROKER_COMMIT, 24, 24, SESSION_READY, false, -1, -1},
+	{BROKER_PING, 16, 24, EVERY_STATE, false, -1, -1},
+	{BROKER_FALLOCATE, 40, 24, SESSION_READY, false, -1, -1},
+	{BROKER_SEEK, 40, 32, SESSION_READY, false, -1, -1},
+	{BROKER_COPY, 48, 32, SESSION_READY, false, -1, -1},
+	{BROKER_TRUNCATE, 232, 112, SESSION_READY, false, 0, 132},
+	{BROKER_SYNC_DIR, 224, 24, SESSION_READY, false, 0, 132},
+	{BROKER_PROVE, 16, 24, SESSION_MATCHED, true, -1, -1},
+	{BROKER_MATCHED, 80, 0, 0, false, -1, -1},
+	{BROKER_REVOKE, 24, 0, 0, false, -1, -1},
+	{BROKER_GOODBYE, 24, 0, 0, false, -1, -1},
+};
 
 static int pair[2];
 
@@ -64,26 +91,104 @@ static int lowest_free_fd(void)
 	return fd;
 }
 
+static void every_line_of_the_table_is_as_the_protocol_says(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		const struct broker_message *m = broker_message_find(expected[i].type);
+
+		assert_non_null(m);
+		assert_int_equal(m->type, expected[i].type);
+		assert_int_equal(broker_packet_length(m->type), expected[i].length);
+		assert_int_equal(broker_packet_length(m->type | BROKER_REPLY), expected[i].reply);
+		assert_int_equal(m->states, expected[i].states);
+		assert_int_equal(m->descriptor, expected[i].descriptor);
+		assert_int_equal(m->fh, expected[i].fh);
+		assert_int_equal(m->cred, expected[i].cred);
+	}
+}
+
+static void there_are_no_other_messages(void **state)
+{
+	unsigned messages = 0, packets = 0;
+
+	for (uint32_t type = 0; type < 0x1000; type++) {
+		uint32_t length = broker_packet_length(type);
+
+		assert_true(length <= BROKER_MAX_MESSAGE);
+		messages += broker_message_find(type) != NULL;
+		packets += length != 0;
+	}
+	assert_int_equal(messages, ARRAY_SIZE(expected));
+	assert_int_equal(packets, 27);
+}
+
+static void every_request_and_nothing_else_has_a_handler(void **state)
+{
+	for (uint32_t type = 0; type < 0x1000; type++) {
+		const struct broker_message *m = broker_message_find(type);
+
+		assert_int_equal(session_handler(type) != NULL, m != NULL && m->states != 0);
+	}
+}
+
+/* The session takes descriptors in no other state, and closes those of a hostile client in a process of their own. */
+static void descriptors_come_after_the_match_only(void **state)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		if (broker_message_find(expected[i].type)->descriptor)
+			assert_int_equal(broker_message_find(expected[i].type)->states, SESSION_MATCHED);
+}
+
 static void every_length_but_the_right_one_is_refused(void **state)
 {
 	struct packet p;
 
 	for (uint32_t type = 0; type < 0x400; type++) {
+		const struct broker_message *m = broker_message_find(type);
+		const uint32_t one = 1;
+
 		p = packet_of(type);
-		p.body.hello.root.length = 4; /* where OPEN has fh.length lies HELLO's version */
-		if (type == BROKER_OPEN || type == BROKER_TRUNCATE || type == BROKER_SYNC_DIR)
-			p.body.open.fh.length = 4;
+		if (m != NULL && m->fh >= 0)
+			memcpy(p.body.bytes + m->fh, &one, sizeof(one));
 		if (type == BROKER_ANNOUNCE)
 			p.body.announce.version = BROKER_VERSION;
 		for (uint32_t size = 0; size <= BROKER_MAX_MESSAGE; size++) {
 			bool right = type < BROKER_REPLY && size > 0 && size == broker_packet_length(type);
 
 			p.header.length = size;
-			assert_int_equal(packet_check(&p, size, type == BROKER_HELLO), right ? 0 : -EPROTO);
+			for (int fds = 0; fds <= 2; fds++) {
+				bool taken = right && fds <= (m->descriptor ? 1 : 0);
+
+				assert_int_equal(packet_check(&p, size, fds), taken ? 0 : -EPROTO);
+			}
 		}
 	}
 	p = packet_of(BROKER_PING);
 	assert_int_equal(packet_check(&p, p.header.length - 1, 0), -EPROTO);
+}
+
+/* The length of the handle and the number of groups, where a message has them: below, in and above their ranges. */
+static void lengths_inside_are_checked_in_every_message(void **state)
+{
+	static const uint32_t lengths[] = {0, 1, BROKER_MAX_FH, BROKER_MAX_FH + 1, UINT32_MAX};
+	static const uint32_t counts[] = {0, BROKER_MAX_GROUPS, BROKER_MAX_GROUPS + 1, UINT32_MAX};
+
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		struct packet p = packet_of(expected[i].type);
+
+		if (expected[i].fh < 0)
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(lengths) * ARRAY_SIZE(counts); j++) {
+			uint32_t length = lengths[j % ARRAY_SIZE(lengths)], count = counts[j / ARRAY_SIZE(lengths)];
+			bool right = length >= 1 && length <= BROKER_MAX_FH &&
+				     (expected[i].cred < 0 || count <= BROKER_MAX_GROUPS);
+
+			memcpy(p.body.bytes + expected[i].fh, &length, sizeof(length));
+			if (expected[i].cred >= 0) /* behind uid and gid */
+				memcpy(p.body.bytes + expected[i].cred + 8, &count, sizeof(count));
+			assert_int_equal(packet_check(&p, p.header.length, 0), right ? 0 : -EPROTO);
+		}
+	}
 }
 
 static void another_version_is_told_from_a_broken_message(void **state)
@@ -206,7 +311,7 @@ static void random_packets_do_no_harm(void **state)
 
 	srandom(1);
 	for (int i = 0; i < 50000; i++) {
-		struct packet p = packet_of((uint32_t)(random() % 8)), q;
+		struct packet p = packet_of((uint32_t)(random() % 16)), q;
 		size_t size = random() % 3 == 0 ? (size_t)random() % BROKER_MAX_MESSAGE + 1 : p.header.length;
 
 		for (int j = 0; j < 8; j++)
@@ -223,7 +328,12 @@ static void random_packets_do_no_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_line_of_the_table_is_as_the_protocol_says),
+		cmocka_unit_test(there_are_no_other_messages),
+		cmocka_unit_test(every_request_and_nothing_else_has_a_handler),
+		cmocka_unit_test(descriptors_come_after_the_match_only),
 		cmocka_unit_test(every_length_but_the_right_one_is_refused),
+		cmocka_unit_test(lengths_inside_are_checked_in_every_message),
 		cmocka_unit_test(another_version_is_told_from_a_broken_message),
 		cmocka_unit_test(lengths_inside_are_checked),
 		cmocka_unit_test_setup_teardown(hello_brings_its_descriptor, connect_pair, close_pair),

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/session/session.h"
+
+#include <linux/falloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "sidecar/backing/fuse_device.h"
+#include "sidecar/grant/grant.h"
+
+/* ---- OPEN, RELEASE ---- */
+
+/*
+ * The number of a descriptor that goes to the client. Each number is used once, so that no session can release the
+ * descriptor of another session.
+ */
+static int32_t descriptor_number(void)
+{
+	static atomic_uint last;
+
+	return INT32_MIN + (int32_t)(atomic_fetch_add(&last, 1) % INT32_MAX);
+}
+
+static int keep_grant(struct session *s, const struct broker_open_reply *reply, const struct grant *grant,
+	struct export_mount *mount)
+{
+	const struct backing b = {.id = reply->backing_id,
+		.fd = grant->kept,
+		.writable = grant->writable,
+		.cred = grant->cred,
+		.mount = mount};
+
+	return backing_table_add(&s->ids, &b);
+}
+
+int session_on_open(struct session *s, struct packet *p)
+{
+	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
+		     backing_table_count(&s->ids) < s->max_ids && (s->fuse_fd < 0 || s->client->account.connection != NULL) &&
+		     account_take(&s->client->broker->account, &s->client->account) >= 0;
+	struct location at;
+	struct grant_context g = {.server = s->locator.table->server,
+		.at = &at,
+		.fuse_fd = s->fuse_fd,
+		.trusted = s->trusted,
+		.may_register = place};
+	struct broker_open_reply reply = {0};
+	enum reason reason = locator_find(&s->locator, &p->body.open.fh, &at);
+	struct grant grant = {.kept = -1, .given = -1};
+	int r;
+
+	if (reason != REASON_NONE) {
+		reply.error = session_error_of(reason);
+		reply.reason = reason;
+	} else {
+		grant_open(&g, &p->body.open, &reply, &grant);
+	}
+	if (grant.given >= 0)
+		reply.backing_id = descriptor_number();
+	if (reply.backing_id != 0 && keep_grant(s, &reply, &grant, at.mount) < 0) {
+		if (reply.backing_id > 0)
+			(void)fuse_device_backing_close(s->fuse_fd, reply.backing_id);
+		close_fdp(&grant.kept);
+		close_fdp(&grant.given);
+		reply.backing_id = 0;
+		reply.writable = 0;
+		reply.reason = REASON_LIMIT;
+	}
+	if (place && reply.backing_id == 0)
+		account_give(&s->client->broker->account, &s->client->account);
+	if (reply.backing_id > 0)
+		account_keep(&s->client->broker->account, &s->client->account);
+	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
+	(void)close_fd(grant.given);
+	return r;
+}
+
+int session_on_release(struct session *s, struct packet *p)
+{
+	struct account *account = &s->client->broker->account;
+	int32_t id = p->body.release.backing_id;
+	int removed, r = 0;
+
+	if (id > 0)
+		r = account_is_witness(account, &s->client->account, id) ? -ENOENT
+									 : fuse_device_backing_close(s->fuse_fd, id);
+	removed = backing_table_remove(&s->ids, id); /* an id of an earlier session is not there */
+	if (id <= 0)
+		r = removed;
+	if (r >= 0 && id > 0)
+		account_closed(account, &s->client->account, removed >= 0);
+	else if (r >= 0)
+		account_give(account, &s->client->account);
+	return packet_send_status(s->client->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
+}
+
+/* ---- jobs on files ---- */
+
+/* The descriptor, which stays the table's. -ENOENT for an id of another session, and for a descriptor of the client's.
+ */
+static int find_file(const struct session *s, int32_t id, int *ret)
+{
+	const struct backing *b = backing_table_find(&s->ids, id);
+
+	*ret = b != NULL ? b->fd : -1;
+	return *ret >= 0 ? 0 : -ENOENT;
+}
+
+/* The same for a file to be changed, with the credential for the change. -EBADF for an id that is not writable. */
+static int find_target(const struct session *s, int32_t id, struct file_job *ret)
+{
+	const struct backing *b = backing_table_find(&s->ids, id);
+	int r = find_file(s, id, &ret->target);
+
+	if (r >= 0)
+		ret->cred = b->cred;
+	return r >= 0 && !b->writable ? -EBADF : r;
+}
+
+/* Adds a job, whose worker will reply. Replies itself when r is an error or the job cannot be added. */
+static int add_job(struct session *s, const struct packet *p, int r, struct file_job *job)
+{
+	job->type = p->header.type;
+	job->request = p->header.id;
+	if (r >= 0)
+		r = file_jobs_add(&s->jobs, job);
+	return r >= 0 ? 0 : file_jobs_refuse(&s->jobs, job, r);
+}
+
+int session_on_ping(struct session *s, struct packet *p)
+{
+	return packet_send_status(s->client->socket, BROKER_PING | BROKER_REPLY, p->header.id, 0, REASON_NONE);
+}
+
+int session_on_commit(struct session *s, struct packet *p)
+{
+	struct file_job job = {.target = -1};
+
+	return add_job(s, p, find_file(s, p->body.commit.backing_id, &job.fd), &job);
+}
+
+int session_on_seek(struct session *s, struct packet *p)
+{
+	const struct broker_range *range = &p->body.range;
+	struct file_job job = {.target = -1, .range = *range};
+	int r = find_file(s, range->backing_id, &job.fd);
+
+	if ((range->how != SEEK_DATA && range->how != SEEK_HOLE) || range->offset > INT64_MAX)
+		r = -EINVAL;
+	return add_job(s, p, r, &job);
+}
+
+int session_on_fallocate(struct session *s, struct packet *p)
+{
+	const struct broker_range *range = &p->body.range;
+	struct file_job job = {.fd = -1, .range = *range};
+	int r = find_target(s, range->backing_id, &job);
+
+	/* the modes that a FUSE file takes: fs/fuse/file.c fuse_file_fallocate */
+	if ((range->how & ~(uint32_t)(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE)) != 0)
+		r = -EOPNOTSUPP;
+	if (range->offset > INT64_MAX || range->length > INT64_MAX)
+		r = -EINVAL;
+	return add_job(s, p, r, &job);
+}
+
+int session_on_copy(struct session *s, struct packet *p)
+{
+	const struct broker_copy *copy = &p->body.copy;
+	struct file_job job = {.target = -1, .copy = *copy};
+	int r = find_file(s, copy->from, &job.fd);
+
+	if (r >= 0)
+		r = find_target(s, copy->to, &job);
+	if (copy->from_offset > INT64_MAX || copy->to_offset > INT64_MAX)
+		r = -EINVAL;
+	return add_job(s, p, r, &job);
+}
+
+int session_on_truncate(struct session *s, struct packet *p)
+{
+	const struct broker_truncate *body = &p->body.truncate;
+	struct file_job job = {.fd = -1, .size = body->size};
+	_cleanup_close_ int fd = -1;
+	struct location at;
+	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
+	enum reason reason = locator_find(&s->locator, &body->fh, &at);
+	int r = reason != REASON_NONE ? session_error_of(reason) : grant_truncate(&g, body, &job.cred);
+
+	if (r >= 0)
+		fd = r;
+	if (body->size > INT64_MAX)
+		r = -EINVAL;
+	job.target = fd;
+	return add_job(s, p, r, &job);
+}
+
+int session_on_sync_dir(struct session *s, struct packet *p)
+{
+	const struct broker_sync_dir *body = &p->body.sync_dir;
+	struct file_job job = {.target = -1};
+	struct location at;
+	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
+	enum reason reason = locator_find(&s->locator, &body->fh, &at);
+	int r = reason != REASON_NONE ? session_error_of(reason) : grant_directory(&g, body, &reason);
+	_cleanup_close_ int fd = r;
+
+	if (r < 0)
+		return packet_send_status(s->client->socket, BROKER_SYNC_DIR | BROKER_REPLY, p->header.id, r, reason);
+	job.fd = fd;
+	return add_job(s, p, 0, &job);
+}

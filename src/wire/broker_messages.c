@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "wire/broker_messages.h"
+
+#include <stddef.h>
+
+#include "base/util.h"
+
+#define EVERY_STATE  (SESSION_NEW | SESSION_ANNOUNCED | SESSION_MATCHED | SESSION_READY)
+#define NEW_OR_READY (SESSION_NEW | SESSION_READY)
+
+/* The first columns of a line. */
+#define TYPE(name) BROKER_##name, #name
+#define BODY(name) sizeof(struct broker_##name)
+#define EMPTY      0
+#define NO_REPLY   0, 0
+/* The last columns: offsets of the file handle and of the credential. */
+#define NO_FH             -1, -1
+#define FH(body, member)  offsetof(struct broker_##body, member), -1
+#define FH_AND_CRED(body) offsetof(struct broker_##body, fh), offsetof(struct broker_##body, cred)
+
+/* clang-format off */
+static const struct broker_message messages[] = {
+	/* type            body             reply              states           descriptor  handle, credential */
+	{TYPE(ANNOUNCE),  BODY(announce),  BODY(announced),   NEW_OR_READY,    false, NO_FH},
+	{TYPE(HELLO),     BODY(hello),     BODY(hello_reply), SESSION_MATCHED, true,  FH(hello, root)},
+	{TYPE(OPEN),      BODY(open),      BODY(open_reply),  SESSION_READY,   false, FH_AND_CRED(open)},
+	{TYPE(RELEASE),   BODY(release),   BODY(status),      SESSION_READY,   false, NO_FH},
+	{TYPE(COMMIT),    BODY(commit),    BODY(status),      SESSION_READY,   false, NO_FH},
+	{TYPE(PING),      EMPTY,           BODY(status),      EVERY_STATE,     false, NO_FH},
+	{TYPE(FALLOCATE), BODY(range),     BODY(status),      SESSION_READY,   false, NO_FH},
+	{TYPE(SEEK),      BODY(range),     BODY(amount),      SESSION_READY,   false, NO_FH},
+	{TYPE(COPY),      BODY(copy),      BODY(amount),      SESSION_READY,   false, NO_FH},
+	{TYPE(TRUNCATE),  BODY(truncate),  BODY(truncated),   SESSION_READY,   false, FH_AND_CRED(truncate)},
+	{TYPE(SYNC_DIR),  BODY(sync_dir),  BODY(status),      SESSION_READY,   false, FH_AND_CRED(sync_dir)},
+	{TYPE(PROVE),     EMPTY,           BODY(status),      SESSION_MATCHED, true,  NO_FH},
+	/* from the sidecar, unasked */
+	{TYPE(MATCHED),   BODY(matched),   NO_REPLY,                           false, NO_FH},
+	{TYPE(REVOKE),    BODY(revoke),    NO_REPLY,                           false, NO_FH},
+	{TYPE(GOODBYE),   BODY(status),    NO_REPLY,                           false, NO_FH},
+};
+/* clang-format on */
+
+const struct broker_message *broker_message_find(uint32_t type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(messages); i++)
+		if (messages[i].type == type)
+			return &messages[i];
+	return NULL;
+}
+
+uint32_t broker_packet_length(uint32_t type)
+{
+	const struct broker_message *m = broker_message_find(type & ~(uint32_t)BROKER_REPLY);
+	bool reply = (type & BROKER_REPLY) != 0;
+
+	if (m == NULL || (reply && m->reply_length == 0))
+		return 0;
+	return (uint32_t)sizeof(struct broker_header) + (reply ? m->reply_length : m->length);
+}
