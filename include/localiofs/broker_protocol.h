@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The broker protocol: what localiofs and localiofs-sidecar say to each other over the AF_UNIX
- * SOCK_SEQPACKET socket broker.sock in the registry.
+ * The broker protocol between localiofs (the client) and localiofs-sidecar, over the AF_UNIX SOCK_SEQPACKET socket
+ * broker.sock in the registry. Layouts and constant values; localiofs-broker(7) is the page for people, and
+ * wire/broker_messages.c has the table of the messages.
  *
- * Both ends are on one host by construction (the socket is a file on its tmpfs), so every integer
- * is in host byte order. One packet is one message: a struct broker_header and one fixed body,
- * chosen by the type. A packet of another length than its type has is a protocol error and ends
- * the session. Requests carry an id which the reply repeats; many may be in flight, and replies
- * come in any order. Of requests only PROVE and HELLO carry a descriptor, one; of replies OPEN's does when its
- * backing_id is negative.
+ * Both ends are on one host (the socket is a file on that host's tmpfs), so every integer is in host byte order. One
+ * packet is one message: a struct broker_header, and a body whose layout and length depend on the type alone. A packet
+ * of another length ends the session. Each request has an id, which its reply repeats; many requests may be in flight,
+ * and replies come in any order. One descriptor travels with PROVE, and one may travel with HELLO, and with the reply
+ * of OPEN: when its backing_id is negative.
  *
- * The session is the connection. Order on it: ANNOUNCE, MATCHED (from the sidecar), PROVE where the client
- * can, HELLO, then the rest. Anything out of order ends the session. A session repeats ANNOUNCE, with a nonce
- * of its own each time, and the question of local_rpc.h behind it, at least every recheck_s seconds.
+ * The connection is the session. The order of messages is ANNOUNCE, MATCHED (from the sidecar), PROVE (from privileged
+ * clients), HELLO, then all others. A message out of order ends the session. At least every recheck_s seconds the
+ * client repeats ANNOUNCE, with a new nonce, and UUID_IS_LOCAL (local_rpc.h) with that nonce.
  *
- * Of every version alike are: the header, ANNOUNCE's type and the version at the start of its body, and GOODBYE. To a
- * client of another version the sidecar says GOODBYE(REASON_VERSION), whatever else is in its ANNOUNCE.
- *
- * The page for people is localiofs-broker(7).
+ * All versions of the protocol share the header, the type of ANNOUNCE, the version at the start of its body, and
+ * GOODBYE. The sidecar answers the ANNOUNCE of another version by GOODBYE(REASON_VERSION), whatever the rest of the
+ * body.
  */
 #pragma once
 
@@ -31,34 +30,34 @@
 #define BROKER_PEER_LEN    56 /* "[address]:port" and its NUL */
 
 enum broker_type {
-	/* requests of the client */
-	BROKER_ANNOUNCE = 1,  /* struct broker_announce -> broker_announced */
-	BROKER_HELLO = 2,     /* struct broker_hello, with the /dev/fuse descriptor of a mount on which ids
-				 can be registered -> broker_hello_reply */
-	BROKER_OPEN = 3,      /* struct broker_open -> broker_open_reply */
-	BROKER_RELEASE = 4,   /* struct broker_release -> broker_status */
-	BROKER_COMMIT = 5,    /* struct broker_commit -> broker_status */
-	BROKER_PING = 6,      /* no body -> broker_status */
+	/* requests, from the client */
+	BROKER_ANNOUNCE = 1, /* struct broker_announce -> broker_announced */
+	BROKER_HELLO = 2,    /* struct broker_hello -> broker_hello_reply; with the mount's /dev/fuse descriptor, unless
+				the kernel cannot register ids on it */
+	BROKER_OPEN = 3,     /* struct broker_open -> broker_open_reply */
+	BROKER_RELEASE = 4,  /* struct broker_release -> broker_status */
+	BROKER_COMMIT = 5,   /* struct broker_commit -> broker_status */
+	BROKER_PING = 6,     /* no body -> broker_status */
 	BROKER_FALLOCATE = 7, /* struct broker_range -> broker_status */
 	BROKER_SEEK = 8,      /* struct broker_range -> broker_amount */
 	BROKER_COPY = 9,      /* struct broker_copy -> broker_amount */
 	BROKER_TRUNCATE = 10, /* struct broker_truncate -> broker_truncated */
 	BROKER_SYNC_DIR = 11, /* struct broker_sync_dir -> broker_status */
-	BROKER_PROVE = 12,    /* no body, with a memfd that carries OWNER_PROOF (registry_layout.h) -> broker_status */
+	BROKER_PROVE = 12,    /* no body -> broker_status; with a memfd that has OWNER_PROOF (registry_layout.h) */
 
-	/* replies: the request's type with this bit */
+	/* the type of a reply is the request's type with this bit */
 	BROKER_REPLY = 0x100,
 
-	/* from the sidecar, unasked; id is 0 */
+	/* from the sidecar, unasked; the id is 0 */
 	BROKER_MATCHED = 0x201, /* struct broker_matched */
 	BROKER_REVOKE = 0x202,  /* struct broker_revoke */
-	BROKER_GOODBYE = 0x203, /* struct broker_status: why the service ends (enum reason) */
+	BROKER_GOODBYE = 0x203, /* struct broker_status: the reason why the session ends */
 };
 
 struct broker_header {
 	uint32_t type;   /* enum broker_type */
-	uint32_t length; /* bytes of the whole packet, this header included */
-	uint64_t id;     /* chosen by the client, repeated in the reply */
+	uint32_t length; /* bytes of the whole packet, header included */
+	uint64_t id;     /* the client's choice; the reply has the same */
 };
 
 struct broker_fh {
@@ -66,7 +65,7 @@ struct broker_fh {
 	uint8_t data[BROKER_MAX_FH]; /* bytes past length are zero */
 };
 
-/* The AUTH_UNIX credential that the client would have put into the same NFS call. */
+/* The AUTH_UNIX credential of the corresponding NFS call. */
 struct broker_cred {
 	uint32_t uid;
 	uint32_t gid;
@@ -74,7 +73,7 @@ struct broker_cred {
 	uint32_t groups[BROKER_MAX_GROUPS];
 };
 
-/* A file's attributes as the backing filesystem has them: what fattr3 says, RFC 1813 2.6. */
+/* The attributes of a file in the backing filesystem; the fields of fattr3, RFC 1813 2.6. */
 struct broker_attr {
 	uint64_t fileid;
 	uint64_t size; /* bytes */
@@ -91,8 +90,8 @@ struct broker_attr {
 };
 
 /*
- * The client's half of a nonce. The nonce is made of both halves (probe/nonce.h), so neither side can choose it, and
- * nobody can have used it before.
+ * The client's half of a nonce. The nonce is made of both halves (wire/nonce.h), so neither side can choose a nonce, or
+ * bring back an old nonce.
  */
 struct broker_announce {
 	uint32_t version; /* BROKER_VERSION */
@@ -103,50 +102,49 @@ struct broker_announce {
 struct broker_announced {
 	int32_t error;
 	uint32_t reason;
-	uint32_t slot;      /* of the file "registry": holds the nonce's hash from before this answer on */
-	uint32_t probeport; /* where to ask UUID_IS_LOCAL; 0 while the NFS server does not listen */
-	uint32_t recheck_s; /* a session whose last match is older than so many seconds ends */
+	uint32_t slot; /* of the file "registry"; the slot already holds the nonce's hash when this reply is sent */
+	uint32_t probeport; /* the TCP port for UUID_IS_LOCAL; 0 while the NFS server does not listen */
+	uint32_t recheck_s; /* the session ends when its last match is older than so many seconds */
 	uint32_t reserved;
 	uint8_t uuid[16];      /* the sidecar's half of the nonce, random */
-	uint8_t challenge[16]; /* random, the same for the whole connection: what OWNER_PROOF is to contain */
+	uint8_t challenge[16]; /* the challenge for OWNER_PROOF; random, one per connection */
 };
 
-/* What every plain reply says. */
+/* The body of most replies. */
 struct broker_status {
-	int32_t error;   /* 0 or a negative errno */
-	uint32_t reason; /* enum reason when error is not 0 */
+	int32_t error;   /* 0, or a negative errno */
+	uint32_t reason; /* enum reason, if error is not 0 */
 };
 
-/* UUID_IS_LOCAL arrived with this session's nonce and everything about it was right. */
+/* UUID_IS_LOCAL arrived with this session's nonce, and passed all checks. */
 struct broker_matched {
-	char peer[BROKER_PEER_LEN]; /* the RPC's source as the sidecar saw it: the session's auth domain */
-	uint32_t reserved_port;     /* 1 when that source port was below 1024 */
+	char peer[BROKER_PEER_LEN]; /* the source of the RPC, as the sidecar saw it: the session's auth domain */
+	uint32_t reserved_port;     /* 1 if that source port was below 1024 */
 	uint32_t reserved;
 };
 
 struct broker_hello {
 	uint32_t version;      /* BROKER_VERSION */
-	struct broker_fh root; /* the handle that MOUNT returned */
+	struct broker_fh root; /* the file handle that MOUNT returned */
 };
 
 struct broker_hello_reply {
 	int32_t error;
 	uint32_t reason;
-	struct broker_attr root;   /* to be compared with what GETATTR says of the same handle */
-	char export_path[128];     /* for people: the export as the server's host names it, truncated */
-	uint32_t server_remembers; /* 1 when the server may answer from memory what a file was like, so that it must be
-				told of what was written past it */
+	struct broker_attr root;   /* for comparison with the server's GETATTR of the same handle */
+	char export_path[128];     /* for people: the export's path on the server's host, truncated */
+	uint32_t server_remembers; /* 1 if the server answers GETATTR from a cache; the client must then tell the server
+				when it has written to a file directly */
 	uint32_t pad;
 };
 
 enum broker_open_flags {
-	BROKER_OPEN_WANT_ID = 1,    /* register a backing id when the rules allow one */
-	BROKER_OPEN_ATTR = 2,       /* nothing but the attributes, which anybody may have: GETATTR */
-	BROKER_OPEN_WANT_FD = 4,    /* send a descriptor, with WANT_ID only where the kernel registers no id */
-	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: for reading and writing, where the rules allow that */
+	BROKER_OPEN_WANT_ID = 1,    /* register a backing id if the rules allow an id */
+	BROKER_OPEN_ATTR = 2,       /* attributes only, as GETATTR gives them to any credential */
+	BROKER_OPEN_WANT_FD = 4,    /* send a descriptor; together with WANT_ID: if the kernel refuses the id */
+	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: a descriptor for reading and writing, if the rules allow it */
 };
 
-/* The access of the reply is enum nfs_access (nfs_access.h). */
 struct broker_open {
 	struct broker_fh fh;
 	struct broker_cred cred;
@@ -154,44 +152,44 @@ struct broker_open {
 };
 
 struct broker_open_reply {
-	int32_t error;      /* of the open itself: -ESTALE, -EACCES (export not for this peer)... */
-	uint32_t reason;    /* with error, or why there is no id */
-	uint32_t access;    /* enum nfs_access: what the server would grant this credential */
-	int32_t backing_id; /* > 0: registered on this session's fuse descriptor; < 0: a descriptor comes along, and
-				this is its number, which serves as an id in the requests below; 0: neither */
-	uint32_t writable;  /* 1 when the id may be opened for writing too, or the descriptor is O_RDWR, not O_RDONLY */
-	uint32_t root;      /* 1 when the credential is uid 0 after the squash: it may use reserved blocks */
-	uint32_t any_groups; /* 1 when access would be the same whatever other groups the credential had */
+	int32_t error;      /* of the open: -ESTALE, -EACCES (the export is not for this peer)... */
+	uint32_t reason;    /* of the error, or why the reply has no id */
+	uint32_t access;    /* enum nfs_access (nfs_access.h): the bits that the server grants this credential */
+	int32_t backing_id; /* > 0: an id, registered on the session's fuse descriptor; < 0: the number of the
+				descriptor that travels with the reply, and an id for the requests below; 0: neither */
+	uint32_t writable;  /* 1 if the id may be opened for writing, or the descriptor is O_RDWR instead of O_RDONLY */
+	uint32_t root;      /* 1 if the credential is uid 0 after the squash, which may use reserved blocks */
+	uint32_t any_groups; /* 1 if access does not depend on the credential's other groups */
 	uint32_t pad;
 	struct broker_attr attr;
 };
 
 /*
- * Closes an id on the session's fuse connection, when no open file uses it any more. An id of an
- * earlier session of the same mount is closed too: it can only be this connection's. Or says that the
- * descriptor of that number is closed; -ENOENT for another session's.
+ * An id > 0: no open file uses the id any more, and the sidecar closes it on the session's fuse connection. The id may
+ * be from an earlier session of the same mount, since all ids of the fuse connection belong to the mount. An id < 0:
+ * the client has closed the descriptor of that number; -ENOENT for a number of another session.
  */
 struct broker_release {
 	int32_t backing_id;
 	uint32_t pad;
 };
 
-/* fsync of the file behind an id of this session; -ENOENT for an id of an earlier one. */
+/* fsync(2) of the file behind an id of this session; -ENOENT for an id of an earlier session. */
 struct broker_commit {
 	int32_t backing_id;
 	uint32_t pad;
 };
 
-/* Of the file behind an id of this session; -ENOENT for an id of an earlier one. */
+/* A range of the file behind an id of this session; -ENOENT for an id of an earlier session. */
 struct broker_range {
 	int32_t backing_id;
-	uint32_t how; /* FALLOCATE: fallocate(2)'s mode; -EBADF when the id is not writable.
+	uint32_t how; /* FALLOCATE: the mode of fallocate(2), -EBADF if the id is not writable.
 			     SEEK: SEEK_DATA or SEEK_HOLE of lseek(2) */
 	uint64_t offset;
 	uint64_t length; /* FALLOCATE */
 };
 
-/* copy_file_range(2) between the files behind two ids of this session, the second a writable one. */
+/* copy_file_range(2) between the files behind two ids of this session; the second id must be writable. */
 struct broker_copy {
 	int32_t from;
 	int32_t to;
@@ -201,8 +199,8 @@ struct broker_copy {
 };
 
 /*
- * The size of a file that this credential may write to: what ACCESS and SETATTR would do. Whatever is in the way is an
- * error without a change, and the server to be asked.
+ * Sets the size of a file, as ACCESS and SETATTR at the server would with this credential. On any error the size is
+ * unchanged, and the client asks the server.
  */
 struct broker_truncate {
 	struct broker_fh fh;
@@ -213,13 +211,13 @@ struct broker_truncate {
 struct broker_truncated {
 	int32_t error;
 	uint32_t reason;
-	struct broker_attr attr; /* afterwards */
+	struct broker_attr attr; /* after the change */
 };
 
 /*
- * fsync of a directory, by whoever the server serves: to have its names on the disk needs no permission. An error with
- * a reason says that it is not the sidecar's to sync; an error without one, and REASON_LIMIT, that its names are not
- * stable.
+ * fsync(2) of a directory. The credential needs no permission on the directory; the server must serve it. An error
+ * without a reason, or with REASON_LIMIT, means that the directory's names are not stable. An error with another reason
+ * means that the sidecar may not sync this directory for the client.
  */
 struct broker_sync_dir {
 	struct broker_fh fh;
@@ -229,12 +227,12 @@ struct broker_sync_dir {
 struct broker_amount {
 	int32_t error;
 	uint32_t reason;
-	uint64_t amount; /* SEEK: the offset; COPY: bytes, which may be fewer than were asked for */
+	uint64_t amount; /* SEEK: the offset; COPY: the number of copied bytes, possibly less than requested */
 };
 
 /*
- * No grant made before this message may serve a new open. It names no export: the session goes on with a new
- * generation, and the client asks again for the grants that it may still have.
+ * The client must not use any grant from before this message for a new open. The message names no export: the session
+ * continues, and the client requests the grants again that it may still have.
  */
 struct broker_revoke {
 	uint32_t reason; /* enum reason */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * localiofs-sidecar: runs beside an NFS server, sees its files, knows its exports, and gives the
- * localiofs daemons on the same host a way to them around the network.
+ * localiofs-sidecar: runs beside an NFS server, sees the server's files, reads its exports, and gives the localiofs
+ * daemons on the same host access to the files without the network.
  *
- * The main thread owns signals, the configuration and the broker's list of sessions. The RPC thread
- * (rpc_server), one for host names (name_thread) and one a session (session) do the rest.
- *
- * A session has up to four more threads for COMMIT's fsync and the like (file_jobs), made for the first such request.
+ * The main thread owns signals, the configuration and the broker's list of sessions. The other threads are the RPC
+ * thread (rpc_server), the thread for host names (name_thread), and one thread per session (session). A session has up
+ * to four more threads for fsync and so on (file_jobs), which start with the first such request.
  */
 #include <poll.h>
 #include <signal.h>
@@ -38,7 +37,7 @@ struct sidecar {
 	int signals;
 };
 
-/* Fills in what was left to us: which server, and where its exports are. */
+/* Sets the kind of server, and the file with its exports, if the command line does not. */
 static int find_server(struct sidecar_options *o)
 {
 	struct conf_error error;
@@ -68,14 +67,16 @@ static int check(const struct sidecar_options *o)
 	return EXIT_SUCCESS;
 }
 
-/* Signals come through a descriptor; blocked before the first thread, so in all of them. */
+/*
+ * A descriptor for signals. Blocks the signals before the first thread starts, so that all threads have them blocked.
+ */
 static int open_signals(void)
 {
 	sigset_t set;
 	int fd;
 
 	(void)signal(SIGPIPE, SIG_IGN);
-	(void)signal(SIGXFSZ, SIG_IGN); /* clients say how large a file shall be */
+	(void)signal(SIGXFSZ, SIG_IGN); /* clients choose the size of files */
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);
@@ -94,7 +95,7 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	gid_t gid;
 	int r;
 
-	/* Each backing id holds a descriptor. Only with CAP_SYS_RESOURCE may the limit be more than it was. */
+	/* Each backing id needs a descriptor. Without CAP_SYS_RESOURCE the hard limit cannot be raised. */
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		struct rlimit more = {.rlim_cur = MAX(limit.rlim_max, FILES_WANTED),
 			.rlim_max = MAX(limit.rlim_max, FILES_WANTED)};
@@ -138,7 +139,7 @@ static void reload(struct sidecar *s)
 		broker_exports_changed(&s->broker);
 }
 
-/* Handles what came; true when it is time to end. */
+/* Handles signals; true if the sidecar is to end. */
 static bool on_signal(struct sidecar *s)
 {
 	struct signalfd_siginfo info;
@@ -151,7 +152,7 @@ static bool on_signal(struct sidecar *s)
 	return false;
 }
 
-/* 0 when it was told to end, or a negative errno. */
+/* Runs until a signal ends the sidecar: 0. A negative errno if the registry is lost. */
 static int loop(struct sidecar *s)
 {
 	for (;;) {
@@ -204,8 +205,10 @@ static int serve(const struct sidecar_options *o)
 	s.rpc = rpc_server_stop(s.rpc);
 	if (s.broker.listener >= 0)
 		broker_stop(&s.broker);
-	/* What is left belongs to threads that did not end: nobody waits for them, nor runs what they may hold locks
-	 * of. */
+	/*
+	 * Some threads did not end. The sidecar does not wait for them, and skips exit handlers, whose locks they may
+	 * hold.
+	 */
 	if (s.rpc != NULL || s.broker.nsessions > 0)
 		_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

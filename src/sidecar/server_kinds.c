@@ -19,7 +19,7 @@ const struct server_kind *server_kinds_named(const char *name)
 	return NULL;
 }
 
-/* By the name of its configuration file. */
+/* The kind of server whose default configuration file has the same name. */
 static const struct server_kind *kind_of_config(const char *config, struct conf_error *error)
 {
 	const char *slash = strrchr(config, '/'), *name = slash != NULL ? slash + 1 : config;
@@ -45,7 +45,7 @@ const struct server_kind *server_kinds_find(const char *config, struct conf_erro
 		return kind_of_config(config, error);
 	if (knfsd != ganesha)
 		return knfsd ? &server_knfsd : &server_ganesha;
-	/* The kernel's server says itself whether it runs: who listens in its place is the other. */
+	/* The kernel's server reports that it does not run, so the listener on its port is Ganesha. */
 	if (knfsd && server_knfsd.serves() == 0 && nfs_server_listeners(NFS_DEFAULT_PORT, listeners) > 0)
 		return &server_ganesha;
 	(void)snprintf(error->text, sizeof(error->text),

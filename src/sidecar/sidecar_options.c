@@ -32,8 +32,8 @@ enum {
 
 static const struct {
 	const char *name;
-	const char *argument; /* NULL: takes none */
-	int key;              /* a letter: the short form too */
+	const char *argument; /* NULL: the option takes no value */
+	int key;              /* the letter of the short form; or a number above all letters */
 	const char *help;
 } table[] = {
 	{"server", "KIND", OPT_SERVER, "the NFS server beside us: knfsd, ganesha or auto (default: find out)"},
@@ -123,7 +123,7 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 	}
 }
 
-/* getopt's own sentences do not say what would be right. */
+/* Replaces getopt's own messages, which do not say what was expected. */
 static int refuse(int key, char **argv)
 {
 	const char *word = argv[optind - 1];
@@ -142,7 +142,7 @@ int sidecar_options_parse(int argc, char **argv, struct sidecar_options *ret)
 		.probeport = LOCAL_RPC_PORT,
 		.recheck_s = RECHECK_S};
 	struct option longs[ARRAY_SIZE(table) + 1] = {0};
-	char shorts[ARRAY_SIZE(table) + 2] = ":"; /* getopt says nothing, and tells what is missing */
+	char shorts[ARRAY_SIZE(table) + 2] = ":"; /* getopt prints nothing, and returns ':' for a missing value */
 	size_t nshorts = 1;
 	int key, r;
 

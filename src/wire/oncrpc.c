@@ -24,7 +24,7 @@ enum {
 	AUTH_BADCRED = 1
 };
 
-/* One position in a buffer; a step past the end sticks as failed and moves nothing more. */
+/* A position in a buffer. After a step past the end, failed stays true and all further steps do nothing. */
 struct out {
 	uint8_t *p;
 	size_t left, done;
@@ -66,7 +66,7 @@ static uint32_t load_u32(const uint8_t *b)
 	return (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
 }
 
-/* len bytes and their padding; NULL and failed when they are not there. */
+/* Takes len bytes and their padding. NULL, and failed, if fewer bytes are left. */
 static const uint8_t *get_bytes(struct in *in, size_t len)
 {
 	size_t padded = len + (4 - len % 4) % 4;
@@ -88,7 +88,7 @@ static uint32_t get_u32(struct in *in)
 	return b != NULL ? load_u32(b) : 0;
 }
 
-/* An opaque_auth: flavor and a body of at most ONCRPC_MAX_AUTH bytes. */
+/* Takes an opaque_auth: the flavor, and a body of at most ONCRPC_MAX_AUTH bytes. */
 static uint32_t get_auth(struct in *in, struct in *ret_body)
 {
 	uint32_t flavor = get_u32(in);
@@ -199,7 +199,7 @@ int oncrpc_decode_reply(const uint8_t *record, size_t size, uint32_t xid, enum o
 	return 0;
 }
 
-/* authsys_parms, RFC 5531 appendix A; nothing may follow it in the body. */
+/* authsys_parms, RFC 5531 appendix A. False if the body is malformed, or longer than authsys_parms. */
 static bool decode_auth_unix(struct in *in, struct oncrpc_call *call)
 {
 	const uint8_t *machine;

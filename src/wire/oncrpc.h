@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ONC RPC over TCP (RFC 5531, record marking of section 11): just the codec that program 400122
- * needs, for both ends. Works on the caller's buffers, does no I/O and allocates nothing.
+ * ONC RPC over TCP (RFC 5531, record marking of section 11): the codec for both ends of program 400122. The functions
+ * work on the caller's buffers, without I/O, allocation or state; any thread may call them.
  *
- * One record is one fragment: messages this small are never cut in pieces, and who does it anyway
- * is refused. Lengths come from the wire and are checked before use. Any thread.
+ * One record is one fragment. Messages of this size need no second fragment, so a record of several fragments is
+ * refused. All lengths from the wire are checked before use.
  *
  * libnfs has a server side, but this needs libnfs's event loop and decodes more than the few bytes that a stranger
  * should be able to send.
@@ -19,14 +19,14 @@
 #define ONCRPC_MAX_AUTH    400 /* RFC 5531 8.2: bytes of a credential or verifier body */
 #define ONCRPC_MAX_GROUPS  16
 #define ONCRPC_MAX_MACHINE 255
-#define ONCRPC_MAX_RECORD  1024 /* mark included: more than any message of ours has */
+#define ONCRPC_MAX_RECORD  1024 /* mark included; all messages of program 400122 are shorter */
 
 enum oncrpc_flavor {
 	ONCRPC_AUTH_NONE = 0,
 	ONCRPC_AUTH_UNIX = 1,
 };
 
-/* What a reply says. The first six are RFC 5531's accept_stat. */
+/* The result in a reply. The first six are RFC 5531's accept_stat. */
 enum oncrpc_result {
 	ONCRPC_SUCCESS = 0,
 	ONCRPC_PROG_UNAVAIL = 1,
@@ -44,35 +44,35 @@ struct oncrpc_call {
 	/* AUTH_UNIX only: */
 	uint32_t uid, gid, ngroups, groups[ONCRPC_MAX_GROUPS];
 	char machine[ONCRPC_MAX_MACHINE + 1];
-	/* the arguments as they lie on the wire; a multiple of 4 bytes */
+	/* the arguments, encoded; a multiple of 4 bytes */
 	const uint8_t *args;
 	size_t args_length;
 };
 
-/* The bytes written, record mark included, or -EMSGSIZE, -EINVAL. */
+/* The number of bytes in buf, record mark included. -EMSGSIZE if buf is too small; -EINVAL for a call out of range. */
 ssize_t oncrpc_encode_call(const struct oncrpc_call *call, uint8_t *buf, size_t size);
 
 /*
- * Looks for one whole record at the start of what was received: its size with the mark, 0 when more
- * bytes must come first, -EMSGSIZE when it will be longer than max, -EBADMSG when it is a fragment.
+ * The size of the record at the start of the received bytes, mark included. 0 if the record is not complete yet,
+ * -EMSGSIZE if the record is longer than max, -EBADMSG if it is a fragment.
  */
 ssize_t oncrpc_record_size(const uint8_t *buf, size_t received, size_t max);
 
-/* All of these take one whole record, mark included. */
+/* The functions below take one whole record, mark included. */
 
 /*
- * 0 and what the reply says; a success with results has them at *ret_results (both may be NULL).
- * -EBADMSG when it is no reply, -ENOMSG when it answers another xid.
+ * 0 with the result of a reply. *ret_results points to the results of ONCRPC_SUCCESS in the record; ret_results and
+ * ret_results_size may be NULL. -EBADMSG if the record is no reply, -ENOMSG if it is the reply to another xid.
  */
 int oncrpc_decode_reply(const uint8_t *record, size_t size, uint32_t xid, enum oncrpc_result *ret_result,
 	const uint8_t **ret_results, size_t *ret_results_size);
 
 /*
- * 0 and the call (its args point into the record), and in *ret_result ONCRPC_SUCCESS or with what it
- * must be answered already (ONCRPC_DENIED_*; then only the xid is set). -EBADMSG when there is
- * nothing to answer: the connection is to be closed.
+ * 0 with the call, whose args point into the record, and ONCRPC_SUCCESS in *ret_result. Another *ret_result
+ * (ONCRPC_DENIED_*) is the reply that the call must get; only the call's xid is set then. -EBADMSG if no reply is
+ * possible: the caller closes the connection.
  */
 int oncrpc_decode_call(const uint8_t *record, size_t size, struct oncrpc_call *ret, enum oncrpc_result *ret_result);
 
-/* A reply without results. ONCRPC_PROG_MISMATCH names version as lowest and highest. */
+/* Encodes a reply without results. version: the lowest and the highest version in the reply ONCRPC_PROG_MISMATCH. */
 ssize_t oncrpc_encode_reply(uint32_t xid, enum oncrpc_result result, uint32_t version, uint8_t *buf, size_t size);

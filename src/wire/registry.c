@@ -22,7 +22,7 @@
 #include "base/whole_io.h"
 
 #define FD_PATH      40 /* bytes of "/proc/self/fd/N" */
-#define CACHED_TRIES 8  /* a mount or a rename elsewhere can be in the way of one */
+#define CACHED_TRIES 8  /* a concurrent mount or rename anywhere can make one try fail */
 
 static int PRINTF(4, 5) fail(struct registry_fault *fault, int error, enum reason reason, const char *format, ...)
 {
@@ -49,8 +49,9 @@ static int open_path(int dir, const char *name, uint64_t flags, uint64_t resolve
 }
 
 /*
- * What lies in a directory on tmpfs, without its lock, which anybody holds who lists /dev/shm into a page that never
- * comes: the kernel has all names of a tmpfs in its cache, so what is not found there is not there.
+ * Opens a name in a directory on tmpfs without the directory's lock: a process that lists /dev/shm into a page that is
+ * never served keeps that lock. The kernel's cache has all names of a tmpfs, so a name that is not cached does not
+ * exist.
  */
 static int open_cached(int dir, const char *name, uint64_t flags, uint64_t resolve)
 {
@@ -69,9 +70,9 @@ static bool lies_on(int dir, unsigned long type)
 }
 
 /*
- * The registry in the directory where it is looked for. Elsewhere than on tmpfs what is not in the cache may be there
- * all the same, and is told of as the wrong thing that it is; somebody's FUSE file system is not asked. A mount point
- * is in the cache.
+ * Opens the registry in its parent directory. On other filesystems than tmpfs a name may exist without being cached: it
+ * is looked up, so that the error names the wrong filesystem. A FUSE filesystem is not asked, since it may never
+ * answer. Mount points are always cached.
  */
 static int open_there(int dir, const char *name)
 {
@@ -82,7 +83,7 @@ static int open_there(int dir, const char *name)
 	return open_path(dir, name, O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
 }
 
-/* A directory on the way to the registry, which may be a link to one; on tmpfs it is there by the cache, or not. */
+/* Opens a directory on the way to the registry, or a link to a directory. On tmpfs the cache says whether it exists. */
 static int open_next(int dir, const char *name)
 {
 	int there = open_cached(dir, name, 0, 0);
@@ -93,7 +94,7 @@ static int open_next(int dir, const char *name)
 	return open_path(dir, name, O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
 }
 
-/* path is taken apart. */
+/* Opens a path, one directory after the other. Writes to path. */
 static int open_directories(char *path)
 {
 	_cleanup_close_ int dir = open_path(AT_FDCWD, path[0] == '/' ? "/" : ".", O_DIRECTORY, RESOLVE_NO_MAGICLINKS);
@@ -108,7 +109,7 @@ static int open_directories(char *path)
 	return steal_fd(&dir);
 }
 
-/* The last component of a path, in the directory in which it lies. */
+/* Opens the last component of a path, relative to its parent directory. */
 static int open_last(const char *path)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -151,7 +152,9 @@ int registry_mark_of(int fd, struct registry_mark *ret)
 	return 0;
 }
 
-/* 0 where the inode carries its mark; otherwise "otherwise" or a reason why that cannot be told. */
+/*
+ * 0 if the inode has its mark. Else a fault with the reason otherwise, or with the reason why the mark cannot be read.
+ */
 static int check_mark(int fd, const char *what, enum reason otherwise, struct registry_fault *fault)
 {
 	struct registry_mark mark, there;
@@ -238,9 +241,9 @@ int registry_open(const char *path, struct registry_fault *fault)
 	return r < 0 ? r : steal_fd(&fd);
 }
 
-/* ---- what is in it ---- */
+/* ---- the socket and the file ---- */
 
-/* O_PATH descriptor of a thing of this type that carries its mark. */
+/* An O_PATH descriptor of an inode of this type that has its mark. */
 static int open_marked(int registry, const char *name, mode_t type, const char *type_name, enum reason missing,
 	enum reason otherwise, struct registry_fault *fault)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The registry as a client sees it (registry_layout.h): what makes it worth trusting, before a client says anything.
+ * The client's view of the registry (registry_layout.h): the checks that a client makes before it trusts a registry.
  *
- * /dev/shm is open to everyone, so anyone could have made the directory first, or could have mounted a file system of
- * his own on it that answers nothing. So the mount table says that the directory lies on tmpfs before any call
- * that a file system could answer; from then on each call is answered by this kernel, at once. A mark says
- * that a sidecar made the directory, the socket and the file. What follows is done relative to the descriptors, and
- * a socket is connected to through the descriptor that was looked at: a name can be given to something else.
+ * Every user may write to /dev/shm, so any user may have made the directory, or may have mounted a filesystem on it
+ * that never answers. Therefore the mount table must show that the directory lies on tmpfs, before any call that a
+ * filesystem answers; all later calls are answered by this kernel, at once. A mark proves that a sidecar made the
+ * directory, the socket or the file. All further calls are relative to the checked descriptors, and a client connects
+ * to the socket through the checked descriptor, since a name could lead to another inode by then.
  *
- * Functions return a descriptor or a negative errno, and then *fault says why: the reason that
- * travels and is shown, and a sentence with the path, what was found and what would be right.
- * No state; safe from any thread.
+ * The functions return a descriptor or 0, or a negative errno with *fault: the reason, and a sentence with the path,
+ * the value that was found, and the value that was expected. No state; any thread.
  */
 #pragma once
 
@@ -26,28 +25,29 @@ struct registry_fault {
 };
 
 /*
- * O_PATH descriptor of a directory on tmpfs, whoever made it; no symbolic link, and no link of /proc on the way there.
- * -ENOENT and REASON_NO_REGISTRY, else REASON_BAD_REGISTRY or REASON_NO_PROC.
+ * An O_PATH descriptor of a directory on tmpfs, of any owner. The directory itself must not be a symbolic link, and no
+ * part of the path may be a magic link of /proc. -ENOENT with REASON_NO_REGISTRY, else REASON_BAD_REGISTRY or
+ * REASON_NO_PROC.
  */
 int registry_open_place(const char *path, struct registry_fault *fault);
 
-/* The same of a directory that a sidecar made, and that nobody else may write. */
+/* The same for a directory that a sidecar made, and that only its owner may write to. */
 int registry_open(const char *path, struct registry_fault *fault);
 
 /*
- * O_PATH descriptor of the socket of a sidecar, to be connected to by registry_socket_address(), and the mark that it
- * carries. -ENOENT and REASON_NO_BROKER, else REASON_BAD_BROKER, REASON_NO_PERMISSION, REASON_NO_PROC.
+ * An O_PATH descriptor of the sidecar's socket, and the socket's mark. registry_socket_address() gives the address to
+ * connect to. -ENOENT with REASON_NO_BROKER, else REASON_BAD_BROKER, REASON_NO_PERMISSION, REASON_NO_PROC.
  */
 int registry_open_socket(int registry, struct registry_mark *ret_mark, struct registry_fault *fault);
 
-/* The address of what a descriptor of this process is: good while that is open. */
+/* The address of the socket behind an O_PATH descriptor of this process. Valid while the descriptor is open. */
 void registry_socket_address(int socket, struct sockaddr_un *ret);
 
-/* One slot of the file "registry"; 0, or a negative errno and REASON_BAD_REGISTRY. */
+/* Reads one slot of the file "registry". 0, or a negative errno with REASON_BAD_REGISTRY. */
 int registry_read_slot(int registry, uint32_t slot, struct registry_slot *ret, struct registry_fault *fault);
 
-/* The mark that an inode must carry, from fstat(2) of it. */
+/* The valid mark of an inode, made from its fstat(2). */
 int registry_mark_of(int fd, struct registry_mark *ret);
 
-/* The machine's boot id in binary; what the header of the file carries. */
+/* The kernel's boot id in binary, as the header of the file "registry" has it. */
 int boot_id_read(uint8_t ret[16]);

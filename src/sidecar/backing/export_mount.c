@@ -13,8 +13,8 @@
 #include "base/util.h"
 
 /*
- * No symlink anywhere in it: the server looked the path up once, the sidecar does so again and again,
- * and who may write to a directory above must not lead it to another filesystem.
+ * The path must have no symbolic link: the server looks the path up once, the sidecar many times, and a user who may
+ * write to a parent directory must not be able to lead the sidecar to another filesystem.
  */
 int export_mount_open_directory(const char *path, int flags)
 {
@@ -32,7 +32,7 @@ static int clone_mount(int root, uint64_t set, uint64_t clear)
 
 	if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return -errno;
-	/* The clone lives as long as this descriptor of it; the tree's own is an O_PATH one. */
+	/* The clone lives as long as this descriptor; open_by_handle_at(2) takes no O_PATH descriptor as tree is. */
 	fd = openat(tree, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -45,7 +45,7 @@ int export_mount_open(const char *path, struct export_mount **ret)
 	if (m == NULL)
 		return -ENOMEM;
 	*m = (struct export_mount){.refs = 1, .root = -1, .clone = -1, .judge = -1};
-	/* Not O_PATH: open_by_handle_at() takes none. */
+	/* open_by_handle_at(2) takes no O_PATH descriptor. */
 	r = m->root = export_mount_open_directory(path, O_RDONLY);
 	if (r >= 0)
 		r = filesystem_id_read(m->root, &m->id);
@@ -107,7 +107,10 @@ static int open_handle(int mount, const struct nfs_handle *h, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Filesystems ignore what they do not need of a handle: one file would have many. */
+/*
+ * True if the handle is the file's own. Filesystems ignore unused bytes of a handle, so other handles lead to the file,
+ * too.
+ */
 static bool is_own_handle(int fd, const struct nfs_handle *h)
 {
 	union file_handle_room u = {.handle.handle_bytes = NFS_HANDLE_MAX_KERNEL};

@@ -28,8 +28,8 @@ int fuse_device_identify(int fd)
 	if (!S_ISCHR(stx.stx_mode) || stx.stx_rdev_major != FUSE_MAJOR || stx.stx_rdev_minor != FUSE_MINOR)
 		return -ENOTTY;
 	/*
-	 * An id never given out: -ENOENT from a mount's connection. -EPERM: no connection behind it, or
-	 * one without passthrough; -EBADF: an O_PATH descriptor.
+	 * The kernel never assigns this id, so a mount's connection answers -ENOENT. -EPERM: the descriptor has no
+	 * connection, or a connection without passthrough. -EBADF: an O_PATH descriptor.
 	 */
 	r = fuse_device_backing_close(fd, INT32_MAX);
 	return r == -ENOENT ? 0 : r < 0 ? r : -EPERM;

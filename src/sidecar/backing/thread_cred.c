@@ -28,7 +28,7 @@ static const struct {
 	{CAP_SETGID, "CAP_SETGID", "setfsgid and setgroups to the squashed groups"},
 };
 
-/* What a thread has while it registers: no FSETID, SYS_RESOURCE, DAC_OVERRIDE, DAC_READ_SEARCH. */
+/* The capabilities of a thread that registers: no FSETID, SYS_RESOURCE, DAC_OVERRIDE, DAC_READ_SEARCH. */
 static const unsigned registrar[] = {CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID};
 
 static int set_effective(const unsigned *caps, size_t n)
@@ -61,7 +61,7 @@ int thread_cred_check(char *ret_missing, size_t size)
 		(void)snprintf(ret_missing, size, "the initial user namespace");
 		return -EPERM;
 	}
-	/* With it the filesystem capabilities would stay when the uid changes. */
+	/* With no_setuid_fixup, the filesystem capabilities would stay when the uid changes. */
 	if (prctl(PR_GET_SECUREBITS) & SECBIT_NO_SETUID_FIXUP) {
 		(void)snprintf(ret_missing, size, "secure bits without no_setuid_fixup, capabilities(7)");
 		return -EPERM;
@@ -85,7 +85,7 @@ int thread_cred_confine(bool bind_reserved)
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].cap);
 	if (bind_reserved) /* probeport= below 1024 */
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_BIND_SERVICE);
-	(void)capng_apply(CAPNG_SELECT_BOUNDS); /* needs CAP_SETPCAP, which a unit may withhold */
+	(void)capng_apply(CAPNG_SELECT_BOUNDS); /* needs CAP_SETPCAP, which the service manager may have removed */
 	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
 		return -EPERM;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
@@ -93,11 +93,11 @@ int thread_cred_confine(bool bind_reserved)
 	return 0;
 }
 
-/* What the thread is: each call that changes nothing is one that need not be made. */
+/* The thread's present credentials, so that calls without an effect are left out. */
 static _Thread_local struct {
 	struct broker_cred cred;
-	bool known;     /* what it is: what the process was at first */
-	bool registrar; /* the effective set was made smaller */
+	bool known;     /* cred is valid; false until the thread's first change */
+	bool registrar; /* the effective capabilities are the registrar's */
 } now;
 
 static bool same_groups(const struct broker_cred *cred)
@@ -121,7 +121,7 @@ static int set_groups(const struct broker_cred *cred)
 	return 0;
 }
 
-/* setfsuid() and setfsgid() have no error; asking with -1 changes nothing and shows the value. */
+/* setfsuid() and setfsgid() report no errors; a call with -1 changes nothing and returns the present value. */
 int thread_cred_become(const struct broker_cred *cred)
 {
 	bool known = now.known;
@@ -168,7 +168,7 @@ void thread_cred_restore(void)
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		caps[i] = kept[i].cap;
 	caps[ARRAY_SIZE(kept)] = CAP_NET_BIND_SERVICE;
-	/* CAP_SETUID and CAP_SETGID never went away; the others come back with the uid, capabilities(7). */
+	/* CAP_SETUID and CAP_SETGID stayed effective; uid 0 gives the others back, capabilities(7). */
 	r = thread_cred_become(&root);
 	if (r >= 0 && now.registrar)
 		r = set_effective(caps, ARRAY_SIZE(caps));

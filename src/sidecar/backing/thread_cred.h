@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The credentials of one thread, as the kernel has them: fsuid, fsgid and groups of an AUTH_UNIX
- * caller, and the capabilities that go with what the thread is about to do.
+ * The calling thread's credentials in the kernel: fsuid, fsgid and groups of an AUTH_UNIX caller, and the capabilities
+ * for the next operation.
  *
- * glibc's setgroups() and friends change every thread of the process; these do not. The kernel drops
- * the filesystem capabilities by itself while fsuid is not 0 and gives them back afterwards
- * (capabilities(7), "Effect of user ID changes"). Only the calling thread is touched; every
- * thread_cred_become() is followed by thread_cred_restore() before anything else is done.
+ * glibc's setgroups(3) and setuid(2) change all threads of the process; the functions below change the calling thread
+ * only. While fsuid is not 0 the kernel drops the filesystem capabilities, and gives them back afterwards
+ * (capabilities(7), "Effect of user ID changes"). After each thread_cred_become() the caller makes the calls that need
+ * the credential, and then thread_cred_restore().
  */
 #pragma once
 
@@ -15,26 +15,26 @@
 
 #include "localiofs/broker_protocol.h"
 
-/* Once for the process, before threads: -EPERM and the names of what is missing in *ret_missing. */
+/* Called once, before other threads exist. -EPERM with the names of missing privileges in ret_missing. */
 int thread_cred_check(char *ret_missing, size_t size);
 
 /*
- * Once for the process: keeps the capabilities listed in thread_cred.c, each with its reason, sets
- * no_new_privs and makes the process non-dumpable. bind_reserved: a port below 1024 will be bound.
+ * Called once for the process: keeps only the capabilities in the list of thread_cred.c, which says why each is kept;
+ * sets no_new_privs and makes the process non-dumpable. bind_reserved: the process will bind a port below 1024.
  */
 int thread_cred_confine(bool bind_reserved);
 
-/* fsuid, fsgid and groups of the credential. Anything but 0: restore and give up. */
+/* Takes fsuid, fsgid and groups of the credential. On a negative errno the caller must call thread_cred_restore(). */
 int thread_cred_become(const struct broker_cred *cred);
 
 /*
- * The same for registering a backing file, whose later users all act with the credentials of now:
- * without CAP_FSETID, CAP_SYS_RESOURCE and the DAC capabilities, whoever the caller is.
+ * The same, for registering a backing file: all later users of the file act with the thread's present credentials. So
+ * the thread drops CAP_FSETID, CAP_SYS_RESOURCE and the DAC capabilities, also for uid 0.
  */
 int thread_cred_become_registrar(const struct broker_cred *cred);
 
-/* Whether the kernel lets the thread, as it is now, open a file so: R_OK, W_OK, X_OK of access(2). */
+/* True if the kernel grants the thread's present credentials this access to a file: R_OK, W_OK, X_OK of access(2). */
 bool thread_cred_allows(int fd, int mode);
 
-/* Back to root with everything that was kept. A failure ends the process: nothing is safe then. */
+/* Returns to root with all kept capabilities. A failure ends the process, since its credentials are unknown then. */
 void thread_cred_restore(void);

@@ -21,11 +21,11 @@
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/registry/peer_process.h"
 
-/* What one uid, or one client, holds. Lives while anything of it counts. */
+/* The counts of one uid, or of one client. Exists while a session or connection refers to it. */
 struct tally {
 	struct list node;
 	bool is_uid, root;
-	uint64_t key; /* a uid, or an inode number in cgroupfs: 0 is of no cgroup */
+	uint64_t key; /* a uid, or an inode number in cgroupfs; 0: the cgroup is unknown */
 	unsigned sessions, unmatched, ids;
 	unsigned refs; /* sessions and connections */
 };
@@ -34,14 +34,14 @@ struct account_connection {
 	struct list node;
 	struct tally *of_uid, *of_client;
 	unsigned sessions;
-	bool gone;           /* and in no list; freed with its last session: root can close a witness under its feet */
-	unsigned ids;        /* ACCOUNT_CONNECTION among them */
-	int watch;           /* inotify's number of its witness */
-	int32_t witness;     /* the id */
-	uint64_t dev, inode; /* of its directory in fusectl; dev 0: not known */
+	bool gone;           /* the witness is gone, and the connection in no list; freed with its last session */
+	unsigned ids;        /* ACCOUNT_CONNECTION included */
+	int watch;           /* inotify's watch of the witness */
+	int32_t witness;     /* the witness's id */
+	uint64_t dev, inode; /* of the connection's directory in fusectl; dev 0: unknown */
 };
 
-/* ---- who a client is ---- */
+/* ---- the client of a process ---- */
 
 static int cgroup_root(void)
 {
@@ -57,7 +57,9 @@ static int cgroup_root(void)
 	return -ENOENT;
 }
 
-/* The directory that whoever is in this cgroup cannot leave; path is taken apart. */
+/*
+ * The inode of the first directory on the path to a cgroup that is not root's, or of the cgroup itself. Writes to path.
+ */
 static uint64_t confining_directory(char *path)
 {
 	_cleanup_close_ int fd = cgroup_root();
@@ -79,7 +81,7 @@ static uint64_t confining_directory(char *path)
 	return st.st_ino;
 }
 
-/* text: /proc/PID/cgroup, which is taken apart. */
+/* text: the content of /proc/PID/cgroup. Writes to text. */
 static uint64_t cgroup_of(char *text)
 {
 	char *path;
@@ -94,14 +96,14 @@ static uint64_t cgroup_of(char *text)
 	return confining_directory(path);
 }
 
-/* Who connects and ends before we look would be of another client than he is: -ESRCH. */
+/* -ESRCH if the process has ended: its pid may belong to a process of another client by now. */
 static int client_of(int socket, pid_t pid, uint64_t *ret)
 {
 	char name[64], text[4096];
 	ssize_t n;
 
 	*ret = 0;
-	if (pid <= 0) /* of a pid namespace that we do not see */
+	if (pid <= 0) /* in a pid namespace that the sidecar does not see */
 		return 0;
 	(void)snprintf(name, sizeof(name), "/proc/%d/cgroup", pid);
 	n = read_small_file(name, text, sizeof(text));
@@ -114,7 +116,7 @@ static int client_of(int socket, pid_t pid, uint64_t *ret)
 
 /* ---- tallies ---- */
 
-/* Under the lock: with a reference, or NULL without memory. */
+/* The caller holds the lock. A tally with a new reference, or NULL without memory. */
 static struct tally *tally_ref(struct account *a, bool is_uid, bool root, uint64_t key)
 {
 	struct tally *t;
@@ -143,7 +145,7 @@ static void tally_unref(struct tally *t)
 	free(t);
 }
 
-/* Under the lock: n ids more, or less. */
+/* The caller holds the lock. Counts n more ids, or fewer if n is negative. */
 static void count(struct account *a, struct tally *of_uid, struct tally *of_client, int n)
 {
 	of_uid->ids += (unsigned)n;
@@ -175,7 +177,7 @@ static void leave(struct account_connection *c)
 
 static bool too_many_sessions(const struct account *a, const struct account_session *s)
 {
-	/* uid 0 is in every container: there nobody is told apart by it. */
+	/* uid 0 exists in every container, so its sessions are limited per client. */
 	const struct tally *one = s->uid == 0 ? s->of_client : s->of_uid;
 
 	return a->sessions[s->uid == 0] >= ACCOUNT_SESSIONS / 2 || s->of_client->sessions >= ACCOUNT_SESSIONS_ONE ||
@@ -245,7 +247,7 @@ void account_end(struct account *a, struct account_session *s)
 
 /* ---- connections ---- */
 
-/* Under the lock: the witness with this number is no more. */
+/* The caller holds the lock. The witness with this watch is gone. */
 static void forget(struct account *a, int watch)
 {
 	LIST_FOREACH (pos, &a->connections) {
@@ -264,7 +266,7 @@ static void forget(struct account *a, int watch)
 	}
 }
 
-/* Under the lock: takes note of the connections that have gone. */
+/* The caller holds the lock. Reads inotify's events, and removes the connections that are gone. */
 static void sweep(struct account *a)
 {
 	union {
@@ -287,7 +289,7 @@ static void sweep(struct account *a)
 	}
 }
 
-/* Which connection the descriptor is of; false when that cannot be told. -ENOTCONN: its mount has gone. */
+/* Identifies the connection of a descriptor. 0, with *ret_dev 0 if it is unknown; -ENOTCONN if the mount is gone. */
 static int identify(const struct account *a, int fuse_fd, uint64_t *ret_dev, uint64_t *ret_inode)
 {
 	struct pollfd alive = {.fd = fuse_fd};
@@ -308,8 +310,10 @@ static int identify(const struct account *a, int fuse_fd, uint64_t *ret_dev, uin
 				*ret_inode = st.st_ino;
 		}
 	}
-	/* fuse_dev_poll(): an error once the connection is aborted, which an unmounted one is before its number is
-	 * free. */
+	/*
+	 * fuse_dev_poll() reports an error for an aborted connection. An unmounted connection is aborted before its
+	 * number can be reused.
+	 */
 	return poll(&alive, 1, 0) >= 0 && (alive.revents & (POLLERR | POLLNVAL)) == 0 ? 0 : -ENOTCONN;
 }
 
@@ -325,7 +329,7 @@ static struct account_connection *find_connection(struct account *a, uint64_t de
 	return NULL;
 }
 
-/* A file that stays as it is, whoever the connection lets open it. */
+/* A file that no process can change, even if the connection lets a process open it. */
 static int make_witness(void)
 {
 	_cleanup_close_ int fd = memfd_create("localiofs-witness", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -335,7 +339,7 @@ static int make_witness(void)
 	return steal_fd(&fd);
 }
 
-/* Registers the witness as an id, and watches it. */
+/* Watches the witness, and registers it as an id. */
 static int register_witness(const struct account *a, int fuse_fd, int witness, struct account_connection *c)
 {
 	char path[64];
@@ -348,7 +352,7 @@ static int register_witness(const struct account *a, int fuse_fd, int witness, s
 	return c->witness;
 }
 
-/* Takes c over. */
+/* Takes over c, also on failure. */
 static int add_connection(struct account *a, struct account_session *s, struct account_connection *c)
 {
 	LOCKED(&a->lock);
@@ -371,7 +375,7 @@ static int add_connection(struct account *a, struct account_session *s, struct a
 
 static int new_connection(struct account *a, struct account_session *s, int fuse_fd, uint64_t dev, uint64_t inode)
 {
-	_cleanup_close_ int witness = make_witness(); /* closed last: its end is the connection's from then on */
+	_cleanup_close_ int witness = make_witness(); /* closed last: then only the connection refers to the file */
 	struct account_connection *c = witness >= 0 ? calloc(1, sizeof(*c)) : NULL;
 	int32_t id;
 	int r;
@@ -455,14 +459,14 @@ bool account_is_witness(struct account *a, const struct account_session *s, int3
 	LIST_FOREACH (pos, &a->connections) {
 		const struct account_connection *c = CONTAINER_OF(pos, struct account_connection, node);
 
-		/* One of which nobody knows whose it is may be of this connection. */
+		/* The witness of an unidentified connection may be of this session's connection. */
 		if (c->witness == id && (c == s->connection || c->dev == 0))
 			return true;
 	}
 	return false;
 }
 
-/* ---- the whole ---- */
+/* ---- the account ---- */
 
 static int open_fusectl(void)
 {

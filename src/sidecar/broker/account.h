@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What clients may hold of the sidecar and, by backing ids, of the kernel's memory: sessions and ids, in all, per
- * uid and per client.
+ * The account of all clients: counts and limits sessions and backing ids (which use kernel memory), in total, per uid
+ * and per client.
  *
- * A client is what one cgroup is: the first directory on the way from the root of the v2 hierarchy to that of the
- * process which connected that is not root's, or its own when all are. Nobody leaves that without being root: below
- * it a user may make cgroups as he likes, and pid and user namespaces cost nothing, so they are not looked at.
- * Whose cgroup cannot be told (the process is of a pid namespace that the sidecar does not see, or there is no v2
- * hierarchy) is of one client with all others of whom it cannot. A connection whose process has ended already is
- * refused. So what can be told apart: containers, system services, the logins of one user from those of another,
- * whatever subuids he has. What cannot: two uids that share a cgroup, but as uids; what a root that may write to
- * cgroupfs has moved to another cgroup. uid 0 and all others are counted apart, half of all for each of the two, so
- * that nobody who has only subuids can take a place of root's. All containers have uid 0: those that have it are told
- * apart as clients alone.
+ * A client is a cgroup: on the way from the root of the v2 hierarchy to the cgroup of the connecting process, the first
+ * directory that does not belong to root; if all belong to root, the process's own cgroup. Only root can leave this
+ * cgroup. Cgroups below it, pid namespaces and user namespaces can be made without limit, so they do not count. All
+ * processes with an unknown cgroup (in a pid namespace that the sidecar does not see, or without a v2 hierarchy) are
+ * one client. A connection whose process has already ended is refused.
  *
- * An id counts until it is given back or its FUSE connection is gone. For that each connection has a witness, an
- * empty, sealed and nameless file that is registered as the first id and that nobody but the connection holds: the
- * kernel drops the ids when it frees the connection, later than the mount's end when somebody keeps a /dev/fuse
- * descriptor, and then tells the inotify instance that watches the file (IN_DELETE_SELF). Nothing is guessed, and
- * no descriptor of the client's is kept, which would turn the death of its daemon into a hang. A witness costs as
- * much as ACCOUNT_CONNECTION ids.
+ * So containers, system services and the logins of different users are different clients, whatever subuids they have.
+ * Two uids in one cgroup are one client. A root that may write to cgroupfs can move processes to other clients. uid 0
+ * and all other uids have separate counts, each with one half of the limits, so that users with subuids cannot use up
+ * root's half. uid 0 exists in all containers, so processes with uid 0 are limited per client only.
  *
- * A later session of the same connection counts with the first. The same it is when the kernel says so of the
- * descriptor (/proc/PID/fdinfo, "fuse_connection:", a device number that is used again once the mount has gone),
- * the directory of that number in fusectl is the same inode, and the connection is not aborted after that was read:
- * so the mount is still there, and its number nobody else's. Where the kernel does not say, each session is a
- * connection of its own, and what a later one gives back for an earlier counts until the connection is gone. Ids of
- * an earlier sidecar are not known: they do not count, and when they are given back that is taken for one that
- * does.
+ * An id counts until the client gives it back, or until its FUSE connection is freed. To see the latter, each
+ * connection has a witness: an empty, sealed file without a name, which is registered as the first id, so that only the
+ * connection refers to it. The kernel drops the ids when it frees the connection (later than the mount's end, if a
+ * process keeps a /dev/fuse descriptor), and inotify then reports IN_DELETE_SELF for the witness. The sidecar keeps no
+ * /dev/fuse descriptor for this: with such a descriptor, the mount of a dead daemon would hang. A witness counts as
+ * ACCOUNT_CONNECTION ids.
  *
- * Any thread; the mutex guards everything below it and the counts in sessions. Never held across a call that can
+ * Later sessions of the same FUSE connection share its count. Two sessions have the same connection if the kernel
+ * reports the same number for their descriptors (/proc/PID/fdinfo, "fuse_connection:"; a device number, which is reused
+ * after the mount's end), if the directory of that number in fusectl is the same inode, and if the connection is not
+ * aborted afterwards: then the mount still exists, and the number has not been reused. If the kernel reports no number,
+ * each session counts as a connection of its own, and ids that a later session gives back count until the connection is
+ * freed. Ids of an earlier sidecar process are unknown: they do not count, and when the client gives such an id back,
+ * the count decreases nevertheless.
+ *
+ * Any thread. The mutex guards all fields below it and the counts in sessions. It is never held across a call that can
  * wait.
  */
 #pragma once
@@ -42,59 +42,61 @@
 #include "base/list.h"
 #include "base/util.h"
 
-#define ACCOUNT_SESSIONS      256   /* half of them uid 0's, and of each half ... */
-#define ACCOUNT_SESSIONS_ONE  112   /* ... at most these one client's, and one uid's other than 0 */
-#define ACCOUNT_UNMATCHED_ONE 32    /* of one uid, of uid 0 one client's, before their match */
-#define ACCOUNT_IDS           65536 /* in the same way; 700 bytes of the kernel's memory each */
-#define ACCOUNT_IDS_ONE       28672
-#define ACCOUNT_CONNECTION    32 /* ids that one FUSE connection counts as */
+#define ACCOUNT_SESSIONS      256   /* in total: one half for uid 0, the other half for all other uids */
+#define ACCOUNT_SESSIONS_ONE  112   /* of one client, and of one uid other than 0, in its half */
+#define ACCOUNT_UNMATCHED_ONE 32    /* before their match: of one uid, or of one client with uid 0 */
+#define ACCOUNT_IDS           65536 /* as ACCOUNT_SESSIONS; each id costs 700 bytes of kernel memory */
+#define ACCOUNT_IDS_ONE       28672 /* as ACCOUNT_SESSIONS_ONE */
+#define ACCOUNT_CONNECTION    32    /* a FUSE connection counts as so many ids */
 
 struct account {
-	int inotify_fd; /* watches the witnesses; -1: ids cannot be counted, none are given */
-	int fusectl_fd; /* a private instance of fusectl; -1: this kernel does not tell connections apart */
+	int inotify_fd; /* watches the witnesses; -1: ids cannot be counted, so the sidecar gives none */
+	int fusectl_fd; /* a private instance of fusectl; -1: FUSE connections cannot be identified */
 	pthread_mutex_t lock;
 	struct list tallies;
 	struct list connections;
-	unsigned sessions[2], ids[2]; /* [1]: of uid 0 */
+	unsigned sessions[2], ids[2]; /* [1]: of uid 0; [0]: of all other uids */
 };
 
-/* One session's part in it; whoever has the session owns it. */
+/* One session's part of the account. Belongs to the session's owner. */
 struct account_session {
-	uid_t uid; /* of the peer when it connected, SO_PEERCRED */
+	uid_t uid; /* of the client when it connected, SO_PEERCRED */
 	pid_t pid;
 	bool matched;
-	unsigned held; /* places that are neither given back nor ids */
+	unsigned held; /* places from account_take() that were neither given back nor became ids */
 	struct tally *of_uid, *of_client;
-	struct account_connection *connection; /* what its ids belong to; NULL: it gets none */
+	struct account_connection *connection; /* the FUSE connection of the session's ids; NULL: it gets no ids */
 };
 
-/* Always succeeds; what cannot be had is logged. Before threads. */
+/* Cannot fail: the log says which parts are missing. Call before the first thread. */
 void account_init(struct account *a);
 
 /*
- * Sets *ret from the connected socket, and counts it. 0; -EUSERS when that would be too many, -ESRCH when the process
- * has ended, -ENOMEM: nothing is counted.
+ * Counts a session for the process that connected the socket, and sets *ret. 0; without counting: -EUSERS at a limit
+ * (with ret->uid and ret->pid), -ESRCH if the process has ended, -ENOMEM.
  */
 int account_begin(struct account *a, int socket, struct account_session *ret);
+/* The session has its match, and counts no longer as unmatched. */
 void account_matched(struct account *a, struct account_session *s);
-/* The session is over and its descriptor closed. Its ids go on counting. */
+/* Ends the session, whose /dev/fuse descriptor is closed already. Its ids still count. */
 void account_end(struct account *a, struct account_session *s);
 
 /*
- * The session's thread, whose descriptor table must have both descriptors of the account under their numbers: the
- * session registers ids on this descriptor from now on, which fuse_device_identify() has taken for a mount's. 0;
- * -ENOTCONN when the mount has gone; or it gets no ids: -EUSERS, -ENOMEM, or an errno of the kernel's.
+ * Connects the session's ids with fuse_fd, which fuse_device_identify() has accepted. For the session's thread, whose
+ * descriptor table must have both descriptors of the account under the same numbers. 0; -ENOTCONN if the mount is gone;
+ * -EUSERS, -ENOMEM or another errno: the session gets no ids.
  */
 int account_connect(struct account *a, struct account_session *s, int fuse_fd);
 
-/* Before an id is registered or a descriptor sent away: a place for it, the session's until it ends. 0, or -EUSERS. */
+/* Takes a place for an id or a descriptor, before it is made. The place counts for the session. 0 or -EUSERS. */
 int account_take(struct account *a, struct account_session *s);
+/* Gives a place back. */
 void account_give(struct account *a, struct account_session *s);
 
-/* The place has become an id: it is the connection's from now on. */
+/* A place has become an id, which counts for the connection from now on. */
 void account_keep(struct account *a, struct account_session *s);
-/* An id was closed; own: one that this session had registered. */
+/* An id was closed. own: this session had registered it. */
 void account_closed(struct account *a, struct account_session *s, bool own);
 
-/* True for a number that clients cannot give back, because a witness has it. */
+/* True if the id is a witness's, which clients must not close. */
 bool account_is_witness(struct account *a, const struct account_session *s, int32_t id);

@@ -68,14 +68,14 @@ static void add_session(struct broker *b, struct broker_session *s)
 		hang_up(socket);
 		return;
 	}
-	/* Until it has its own descriptor table ours must stay as it is. */
+	/* The thread copies this descriptor table, which must not change until then. */
 	while (sem_wait(&s->ready) < 0 && errno == EINTR)
 		;
 	if (!s->has_table) {
 		hang_up(socket);
 		return;
 	}
-	/* The last close is the session's, which may wait for it. */
+	/* The last close may block, so it is left to the session's thread. */
 	(void)close_fd(socket);
 	(void)sem_post(&s->alone);
 }
@@ -87,7 +87,7 @@ static void refuse(int fd, uid_t uid)
 		(void)packet_send_status(fd, BROKER_GOODBYE, 0, -EUSERS, REASON_LIMIT);
 }
 
-/* NULL: nothing is counted, and the socket the caller's. */
+/* NULL on failure: then nothing is counted, and the caller keeps the socket. */
 static struct broker_session *new_session(struct broker *b, int fd)
 {
 	struct timeval timeout = {.tv_sec = 5};
@@ -100,7 +100,7 @@ static struct broker_session *new_session(struct broker *b, int fd)
 	if (r < 0)
 		return NULL;
 	s = calloc(1, sizeof(*s));
-	/* A client that does not read its replies must not hold its session for ever. */
+	/* A client that does not read its replies must not keep its session for ever. */
 	if (s == NULL || wake_open(&s->wake) < 0 ||
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0) {
 		account_end(&b->account, &account);
@@ -147,7 +147,7 @@ void broker_reap(struct broker *b)
 	LIST_FOREACH (pos, &finished) {
 		struct broker_session *s = CONTAINER_OF(pos, struct broker_session, node);
 
-		(void)pthread_join(s->thread, NULL); /* it has nothing left to do */
+		(void)pthread_join(s->thread, NULL); /* does not wait: the thread only returns */
 		account_end(&b->account, &s->account);
 		wake_close(&s->wake);
 		free(s);
@@ -176,7 +176,7 @@ void broker_stop(struct broker *b)
 			wake_up(s->wake);
 		}
 	}
-	/* One whose client's descriptor hangs ends with the process. */
+	/* A session that a hostile descriptor blocks ends with the process. */
 	while (b->nsessions > 0 && now_ms() < deadline) {
 		broker_reap(b);
 		if (b->nsessions > 0)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The broker: the socket in the registry, the sessions on it, and the meeting place where the RPC
- * thread tells a session that its nonce has arrived.
+ * The broker: the socket in the registry, the list of sessions, and the place where the RPC thread tells a session that
+ * UUID_IS_LOCAL came with its nonce.
  *
- * The main thread owns the broker: it accepts, reaps and ends sessions. The mutex guards the list and
- * the fields of struct broker_session that say so; it is held for copies only, never across a call on a
- * file or socket of a client's. Each session has a thread of its own, which runs the function that broker_start() was
- * given (session/session.h).
+ * The main thread owns the broker: it accepts, reaps and ends sessions. The mutex guards the list, the nonces, and the
+ * last fields of struct broker_session. It is held for copies only, never across a call on a client's file or socket.
+ * Each session has a thread of its own, which runs the function that main gives to broker_start() (session/session.h).
  */
 #pragma once
 
@@ -35,61 +34,65 @@ struct broker {
 	broker_session_fn run;       /* the thread of each session */
 	struct nonces nonces;        /* guarded by the lock */
 	struct registry_mark socket; /* the inode that clients connect to */
-	dev_t memfd_device;          /* of the proofs that they send */
-	unsigned recheck_s;          /* a match is believed for so long */
-	atomic_uint probeport;       /* where probes are answered, 0 for nowhere: the RPC thread sets it */
+	dev_t memfd_device;          /* the device of all memfds, which OWNER_PROOF must have */
+	unsigned recheck_s;          /* a match is valid for so many seconds */
+	atomic_uint probeport;       /* the TCP port for probes, which the RPC thread sets; 0: none */
 	int listener;
 	struct wake reap;          /* a session's thread is about to end, or the registry is lost */
-	atomic_bool registry_lost; /* somebody cut its file short: no mount can be matched any more */
+	atomic_bool registry_lost; /* the registry's file was truncated, so no client can be matched any more */
 };
 
+/* The broker's record of one session. */
 struct broker_session {
 	struct list node;
 	struct broker *broker;
 	pthread_t thread;
-	struct account_session account; /* who it is, and what it holds */
-	struct wake wake;               /* of the session's thread; the number holds in both descriptor tables */
-	int socket;                     /* the session's own table only, once its thread runs */
-	atomic_bool finished;
-	atomic_bool stop; /* the sidecar ends */
-	sem_t ready;      /* its thread has its own descriptor table, or cannot have one */
-	bool has_table;   /* which of the two */
-	sem_t alone;      /* nobody else has the socket any more */
+	struct account_session account; /* the client's identity and counts */
+	struct wake wake;               /* wakes the session's thread; the same number in both descriptor tables */
+	int socket;                     /* in the thread's own descriptor table only, once the thread runs */
+	atomic_bool finished;           /* the thread is about to end, and does not use this struct any more */
+	atomic_bool stop;               /* the sidecar ends */
+	sem_t ready;                    /* posted when has_table is set */
+	bool has_table;                 /* the thread has a descriptor table of its own */
+	sem_t alone;                    /* posted when the main thread has closed its copy of the socket */
 
 	/* guarded by the broker's lock */
-	unsigned matches;       /* how often UUID_IS_LOCAL came for it */
-	struct ip_address peer; /* from where, the last time */
+	unsigned matches;       /* how many times UUID_IS_LOCAL came for the session */
+	struct ip_address peer; /* the source of the last UUID_IS_LOCAL */
 	uint16_t peer_port;
 };
 
-/* Takes over the listener. */
+/* Takes over the listener. run: the function of each session's thread. 0 or a negative errno. */
 int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s,
 	broker_session_fn run);
-/* Says GOODBYE(SIDECAR_STOPPED) to all, waits a bounded time for their threads. The socket's name stays. */
+/*
+ * Sends GOODBYE(SIDECAR_STOPPED) to all clients, and waits a bounded time for their threads. The socket's name remains.
+ */
 void broker_stop(struct broker *b);
 
-/* Main thread: the listener is readable; reap is readable. Who is over a limit is told so, without a thread. */
+/* Main thread: call when the listener is readable; a client over a limit gets GOODBYE, and no thread. */
 void broker_accept(struct broker *b);
+/* Main thread: call when reap is readable; frees the sessions that have ended. */
 void broker_reap(struct broker *b);
 
-/* Main thread: the export table was exchanged. */
+/* Main thread: call when the store has a new export table; wakes all sessions. */
 void broker_exports_changed(struct broker *b);
 
 /*
- * A session's thread: a new nonce for it; fills what the answer says of that. -EUSERS when no slot is free, -EFAULT
- * when the registry is lost.
+ * A session's thread: makes a new nonce for the session, and fills the fields of the reply that belong to it. -EUSERS
+ * if no slot is free, -EFAULT if the registry is lost.
  */
 int broker_new_nonce(struct broker_session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret);
-/* A session's thread: true if UUID_IS_LOCAL came since *seen was what it is, and from whom. */
+/* A session's thread: true if a match came since *seen matches, with the source of the last. Updates *seen. */
 bool broker_take_match(struct broker_session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port);
-/* A session's thread, at its end: nothing comes for it any more. */
+/* A session's thread, at its end: ends the session's nonce. */
 void broker_forget(struct broker_session *s);
 
-/* The RPC thread: whether a session waits for this nonce; cheap, before anything else is done. */
+/* The RPC thread: true if a session waits for this nonce. A cheap first check. */
 bool broker_expects(struct broker *b, const uint8_t uuid[16]);
 
 /*
- * The RPC thread: UUID_IS_LOCAL came from peer. Uses the nonce up and wakes the session that announced it; -ENOENT
- * when there is none any more.
+ * The RPC thread: UUID_IS_LOCAL came from peer. Marks the nonce as used, and wakes the session that announced it.
+ * -ENOENT if no session waits for the nonce.
  */
 int broker_match(struct broker *b, const uint8_t uuid[16], const struct ip_address *peer, uint16_t port);

@@ -12,19 +12,19 @@
 
 #define PROCESSES 16
 
-/* Connections that end elsewhere. */
+/* The connections that separate processes close. */
 struct ends {
-	unsigned processes; /* that have not ended yet */
-	int *waiting;       /* for one, while there are PROCESSES of them, or another cannot be had */
+	unsigned processes; /* processes that have not ended yet */
+	int *waiting;       /* connections that wait for a process */
 	size_t nwaiting;
 };
 
-/* True if nothing is left in the socket; false if a packet with descriptors comes next. */
+/* Reads packets. True if the socket is empty; false if the next packet has descriptors. */
 static bool drain(int fd)
 {
 	const int on = 1;
 
-	/* Each packet shows credentials then, also an empty one: so the end of the socket is told from it. */
+	/* With SO_PASSCRED every packet has credentials, which distinguish an empty packet from the end. */
 	if (shutdown(fd, SHUT_RD) < 0 || setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0)
 		return false;
 	for (;;) {
@@ -46,7 +46,7 @@ static bool drain(int fd)
 	}
 }
 
-/* Waits until the other process has closed its copies, and ends. */
+/* Waits until the sidecar has closed its copy, and exits, which makes this process's copy the last. */
 static _Noreturn void close_last(int fd, int closed)
 {
 	char byte;
@@ -56,7 +56,7 @@ static _Noreturn void close_last(int fd, int closed)
 	_exit(0);
 }
 
-/* True if a process has it, and we not any more. */
+/* True if a separate process has the only copy of fd. */
 static bool close_in_process(int fd)
 {
 	int pair[2];
@@ -80,7 +80,7 @@ static void close_elsewhere(struct ends *e, int fd)
 {
 	int *more = reallocarray(e->waiting, e->nwaiting + 1, sizeof(*more));
 
-	/* Without memory it stays open. */
+	/* Without memory the connection stays open. */
 	if (more != NULL) {
 		e->waiting = more;
 		e->waiting[e->nwaiting++] = fd;

@@ -8,9 +8,9 @@
 #include "wire/broker_messages.h"
 #include "base/util.h"
 
-#define MAX_FDS 4 /* room to find out that there are too many */
+#define MAX_FDS 4 /* more than any message has, so that superfluous descriptors are seen */
 
-/* True if a client of another version introduces itself: of its ANNOUNCE only the first bytes are known. */
+/* True for an ANNOUNCE of another version, whose body has an unknown layout behind the version. */
 static bool is_other_version(const struct packet *p, size_t size)
 {
 	return size >= sizeof(p->header) + sizeof(p->body.announce.version) && p->header.length == size &&
@@ -58,7 +58,7 @@ int packet_receive(int socket, bool with_fd, struct packet *ret)
 	struct iovec iov = {.iov_base = ret, .iov_len = BROKER_MAX_MESSAGE};
 	struct msghdr msg = {.msg_iov = &iov,
 		.msg_iovlen = 1,
-		/* Without room the kernel drops what came, and calls no flush() as our close() would. */
+		/* Without room the kernel drops descriptors itself, without the flush() that close(2) calls. */
 		.msg_control = with_fd ? &control : NULL,
 		.msg_controllen = with_fd ? sizeof(control) : 0};
 	int fds[MAX_FDS], nfds = 0, r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Broker packets on the sidecar's end of a session: received with every check that the protocol
- * header promises, sent whole. packet_check() is pure; sends may come from several threads (the
- * socket keeps packets whole), receives from one.
+ * Broker packets at the sidecar's end of a session: checks received packets by the table of messages
+ * (wire/broker_messages.h), and sends packets. packet_check() is pure. Several threads may send on one socket, since
+ * the socket keeps packets whole; one thread receives.
  */
 #pragma once
 
@@ -26,26 +26,29 @@ struct packet {
 		struct broker_sync_dir sync_dir;
 		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} body;
-	int fd; /* came with PROVE or HELLO; -1 otherwise. The receiver's. */
+	int fd; /* the descriptor of PROVE or HELLO, which the receiver owns; or -1 */
 };
 
 _Static_assert(sizeof(struct packet) >= BROKER_MAX_MESSAGE, "the largest message fits");
 
 /*
- * A request of a client, size bytes of it: known type, right length, lengths inside in range; or -EPROTO.
- * -EPROTONOSUPPORT for an ANNOUNCE of another version, whatever its length.
+ * 0 if a packet of size bytes with fds descriptors is a request: its type exists, its length is the type's, it has no
+ * more descriptors than allowed, and the lengths in its body are in range. Else -EPROTO. -EPROTONOSUPPORT for an
+ * ANNOUNCE of another version, of any length.
  */
 int packet_check(const struct packet *p, size_t size, int fds);
 
 /*
- * 0 with *ret filled; -ECONNRESET when the peer is gone, or packet_check()'s errno (nothing is left open then). A
- * descriptor is taken only with_fd: closing a hostile one can hang, so it must not get that far.
+ * Receives a packet without waiting. 0 with *ret; -EAGAIN if none is there, -ECONNRESET if the client has closed the
+ * socket, or packet_check()'s errno, with no descriptor left open. with_fd: takes a descriptor; else the kernel
+ * discards all, since the close of a hostile descriptor can hang.
  */
 int packet_receive(int socket, bool with_fd, struct packet *ret);
 
 /*
- * The body's size is the type's; fd, or -1, travels with it. A peer that does not take it within the
- * socket's timeout: -EAGAIN.
+ * Sends a packet; the type determines the length of the body. fd, or -1, travels with it. -EAGAIN if the client does
+ * not read within the socket's timeout.
  */
 int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd);
+/* The same with a struct broker_status as body. */
 int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What is wrong with a configuration file, and where, for people. A value. */
+/* An error in a configuration file, with its place, as text for people. A value. */
 #pragma once
 
 #include <stdarg.h>
 
 struct conf_error {
-	char text[512]; /* "file:line: what is wrong" */
+	char text[512]; /* "file:line: message" */
 };
 
 /* Puts "file:line: message" into *error and returns -EBADMSG. */

@@ -82,7 +82,7 @@ static bool is_word_char(char c)
 	return c != '\0' && (isalnum((unsigned char)c) || strchr(WORD_CHARS, c) != NULL);
 }
 
-/* A bare word; NULL when none is there (or without memory: the caller's message then says "word"). */
+/* A bare word; NULL if no word comes next. Without memory also NULL, for which the caller reports a missing word. */
 static char *take_word(struct lexer *l)
 {
 	const char *start = l->p;
@@ -92,7 +92,7 @@ static char *take_word(struct lexer *l)
 	return l->p == start ? NULL : strndup(start, (size_t)(l->p - start));
 }
 
-/* 'literal' or "text with \escapes"; the opening quote is at l->p. */
+/* 'literal' or "text with \escapes"; l->p is at the opening quote. */
 static int take_quoted(struct lexer *l, char **ret)
 {
 	unsigned line = l->line;
@@ -126,7 +126,7 @@ static int take_value(struct lexer *l, char **ret)
 	return *ret != NULL ? 0 : fail(l, l->line, "a value was expected, not '%.1s'", l->p);
 }
 
-/* value [, value]... ; with the '=' taken already. An empty list is allowed, as in Ganesha. */
+/* value [, value]... ; l->p is behind the '='. An empty list is allowed, as in Ganesha. */
 static int parse_values(struct lexer *l, struct conf_node *node)
 {
 	struct conf_value **tail = &node->values;
@@ -180,7 +180,7 @@ static int parse_block(struct lexer *l, unsigned depth, struct conf_node *node)
 	return 0;
 }
 
-/* A path relative to the file that names it; NULL without memory. */
+/* A path that is relative to the folder of file; NULL without memory. */
 static char *relative_to(const char *file, const char *path)
 {
 	const char *slash = path[0] == '/' ? NULL : strrchr(file, '/');
@@ -189,7 +189,10 @@ static char *relative_to(const char *file, const char *path)
 	return asprintf(&full, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, path) < 0 ? NULL : full;
 }
 
-/* In the tree at once: freed with it, also when it is not complete. NULL without memory. */
+/*
+ * A new node, which belongs to the tree at once, so that an incomplete node is freed with the tree. NULL without
+ * memory.
+ */
 static struct conf_node *add_node(const struct lexer *l, struct conf_node ***tail)
 {
 	struct conf_node *node = calloc(1, sizeof(*node));
@@ -203,7 +206,7 @@ static struct conf_node *add_node(const struct lexer *l, struct conf_node ***tai
 	return node->file != NULL ? node : NULL;
 }
 
-/* The path as a statement, for who wants to know which files there are. */
+/* The path of an included file as a statement, for callers that watch all files of the configuration. */
 static int add_include(const struct lexer *l, const char *path, struct conf_node ***tail)
 {
 	struct conf_node *node = add_node(l, tail);
@@ -240,7 +243,7 @@ static int include_one(const char *path, void *arg)
 	return include(n->lexer, path, n->tail);
 }
 
-/* %dir FOLDER or FOLDER/PATTERN. The server takes the files as they come, and no links. */
+/* %dir FOLDER or FOLDER/PATTERN. Ganesha reads regular files and ignores symbolic links. */
 static int include_folder(const struct lexer *l, char *path, struct conf_node ***tail)
 {
 	struct inclusion n = {.lexer = l, .tail = tail};
@@ -260,7 +263,7 @@ static int include_folder(const struct lexer *l, char *path, struct conf_node **
 	return r;
 }
 
-/* %include PATH, %dir PATH: relative to the file that says so. */
+/* %include PATH, %dir PATH: relative to the including file. */
 static int parse_directive(struct lexer *l, struct conf_node ***tail)
 {
 	_cleanup_free_ char *word = take_word(l), *path = NULL, *full = NULL;
@@ -302,7 +305,7 @@ static int parse_node(struct lexer *l, unsigned depth, struct conf_node ***tail)
 	}
 }
 
-/* Up to the end of the text or a '}', which stays. */
+/* All nodes up to the end of the text, or up to a '}', which is not taken. */
 static int parse_nodes(struct lexer *l, unsigned depth, struct conf_node ***tail)
 {
 	int r;

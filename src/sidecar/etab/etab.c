@@ -14,7 +14,7 @@
 
 struct reader {
 	struct etab_place at;
-	bool free_form; /* exports(5) */
+	bool free_form; /* the form of exports(5) */
 	const char *pos, *end;
 };
 
@@ -34,7 +34,7 @@ static bool is_octal(const char *p)
 	return p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' && p[2] <= '7';
 }
 
-/* Up to a blank, a '(' outside paths, or the line's end, without its escapes; or what stands in quotes. */
+/* Reads up to a blank, a '(' outside paths, or the end of the line, and decodes escapes; or reads a text in quotes. */
 static int read_word(struct reader *r, bool is_path, char *ret, size_t size)
 {
 	bool quoted = r->free_form && r->pos < r->end && *r->pos == '"';
@@ -77,7 +77,7 @@ static enum client_kind kind_of(const char *client)
 	return strchr(client, '/') != NULL ? CLIENT_NETWORK : CLIENT_HOST;
 }
 
-/* The place of its kind in the search, MCL_FQDN and so on; an address without a mask is a host. */
+/* The rank of a client in mountd's search, MCL_FQDN to MCL_ANONYMOUS; an address without a mask is a host. */
 static unsigned rank_of(const struct export_client *c)
 {
 	switch (c->kind) {
@@ -97,7 +97,7 @@ static unsigned rank_of(const struct export_client *c)
 	return 5;
 }
 
-/* 255.255.255.0 as 24; -EINVAL for anything but ones before zeros. */
+/* 24 for 255.255.255.0; -EINVAL if a one follows a zero. */
 static int prefix_of_mask(const char *text)
 {
 	struct ip_address mask;
@@ -113,7 +113,7 @@ static int prefix_of_mask(const char *text)
 	return (~bits & (~bits + 1)) == 0 ? 32 - __builtin_ctz(bits) : -EINVAL;
 }
 
-/* An address, a network, or else a name. */
+/* Decides between an address or network, and a host name. */
 static void find_network(struct export_client *c)
 {
 	const char *slash = strchr(c->name, '/');
@@ -197,7 +197,7 @@ static int add_client(struct reader *r, struct export_entry *e, const struct eta
 	return n < 0 ? n : export_entry_add_client(e, &c);
 }
 
-/* exports(5): "-OPTION,..." for the clients behind it, and the next one. */
+/* exports(5): reads "-OPTION,...", which is for the following clients. */
 static int read_defaults(struct reader *r, struct etab_options *defaults)
 {
 	const char *end = r->pos;
@@ -237,7 +237,7 @@ static int read_line(struct reader *r, struct export_table *t)
 	if (path[0] != '/')
 		return etab_fail(&r->at, "%.60s: an absolute path was expected", path);
 	skip_blanks(r);
-	/* To mountd that is everybody; a line that was not written to its end must not be. */
+	/* mountd takes a missing client for all hosts; here the line may be incomplete, so it is an error. */
 	if (r->pos == r->end || *r->pos == '#')
 		return etab_fail(&r->at, "CLIENT(OPTION,...) was expected behind the path");
 	e = entry_of(t, path);
@@ -249,7 +249,7 @@ static int read_line(struct reader *r, struct export_table *t)
 	return n;
 }
 
-/* Stable: within a kind the file's order counts. */
+/* A stable sort: clients of one rank keep the order of the file. */
 static void sort_clients(struct export_entry *e)
 {
 	for (size_t i = 1; i < e->nclients; i++) {
@@ -262,7 +262,7 @@ static void sort_clients(struct export_entry *e)
 	}
 }
 
-/* The next line, in exports(5) with those that a backslash joins to it; 0 at the end. */
+/* 1 with the next line; in exports(5) a backslash joins the following line. 0 at the end of the file. */
 static int next_line(struct reader *r, FILE *f, char **line, size_t *room)
 {
 	ssize_t length = getline(line, room, f), more = 0;
@@ -308,7 +308,7 @@ static int read_file(struct reader *r, FILE *f, struct export_table *t)
 	return n;
 }
 
-/* Uses the table up, which was read with this result. */
+/* Completes the table, or frees it if n, the result of reading, is an error. */
 static int finish(struct export_table *t, int n, struct export_table **ret)
 {
 	for (size_t i = 0; i < t->nentries && n >= 0; i++)
@@ -336,7 +336,7 @@ struct loading {
 	bool free_form;
 };
 
-/* A file that is not there is an empty one. */
+/* A missing file is an empty file. */
 static int load_file(const char *path, void *arg)
 {
 	const struct loading *l = arg;
@@ -349,7 +349,7 @@ static int load_file(const char *path, void *arg)
 	return f != NULL ? read_file(&r, f, l->table) : n;
 }
 
-/* FILE.d, where it is there: /etc/exports.d as exportfs reads it. */
+/* Reads the folder FILE.d, if it exists, as exportfs reads /etc/exports.d. */
 static int load_folder(const char *path, struct loading *l)
 {
 	_cleanup_free_ char *folder = NULL, *itself = NULL;

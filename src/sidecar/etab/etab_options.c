@@ -18,7 +18,7 @@ int etab_fail(const struct etab_place *r, const char *format, ...)
 }
 
 enum option {
-	OPT_NONE, /* does not change who may do what with a file's data */
+	OPT_NONE, /* has no influence on access to the data of files */
 	OPT_RO,
 	OPT_RW,
 	OPT_SECURE,

@@ -164,7 +164,7 @@ const struct export_entry *export_table_find(const struct export_table *t, uint1
 	return NULL;
 }
 
-/* Takes from a lower layer what the layers above it left open. */
+/* Takes the options from a lower layer that the layers above it do not set. */
 static void perms_fill(struct export_perms *p, const struct export_perms *lower)
 {
 	uint32_t take = lower->set & ~p->set;
@@ -205,7 +205,7 @@ enum reason export_table_perms(const struct export_table *t, const struct export
 		const struct export_client *c = &e->clients[i];
 		enum peer_verdict verdict = peer_is(peer, c);
 
-		/* It might be this peer, on other terms than those that follow. */
+		/* The entry may mean this peer, so a later entry with other options must not decide. */
 		if (verdict == PEER_UNKNOWN)
 			return REASON_EXPORT_OPTIONS;
 		if (verdict == PEER_OTHER)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The export table: what the NFS server exports, to whom, and under which squash.
+ * The export table: the NFS server's exports, their clients, and the options for each client.
  *
- * A table is built by one thread (a server_kind's load) and never changes afterwards: others share it
- * by reference count and need no lock. The export_store holds the current one and is the only place
- * where it is exchanged, under its own mutex, held for a pointer's copy.
+ * One thread builds a table (server_kind.load). Afterwards the table never changes: threads share it by reference
+ * count, without a lock. The export_store has the current table; its mutex guards the exchange, for the time of a
+ * pointer's copy.
  */
 #pragma once
 
@@ -20,12 +20,12 @@
 
 enum squash {
 	SQUASH_NONE,    /* no_root_squash */
-	SQUASH_ROOT,    /* root_squash: either server's default */
-	SQUASH_ROOT_ID, /* Ganesha's Root_Id_Squash: the uid and gid only, the groups stay */
+	SQUASH_ROOT,    /* root_squash: the default of both servers */
+	SQUASH_ROOT_ID, /* Ganesha's Root_Id_Squash: changes uid and gid, keeps the groups */
 	SQUASH_ALL,
 };
 
-/* What one layer says; what it does not say (set) comes from the next: client, export, defaults. */
+/* The options that a layer sets. The layers are client, export, defaults; the next layer gives the options not set. */
 enum export_perms_set {
 	PERMS_SQUASH = 1 << 0,
 	PERMS_ACCESS = 1 << 1,
@@ -48,22 +48,21 @@ struct export_perms {
 	bool tcp;
 	bool privileged_port;
 	bool manage_gids;
-	bool remembers; /* attributes and names, without asking the filesystem: Ganesha's Attr_Expiration_Time is not 0
-			 */
+	bool remembers; /* the server caches attributes and names: Ganesha's Attr_Expiration_Time is not 0 */
 	uint32_t anon_uid, anon_gid;
 };
 
 enum client_kind {
 	CLIENT_ANY,
-	CLIENT_NETWORK, /* or one address */
-	/* By name; whom they mean is peer.h's to find out. */
+	CLIENT_NETWORK, /* or a single address */
+	/* by name: peer.h finds out which hosts the entry means */
 	CLIENT_HOST,
 	CLIENT_WILDCARD,
 	CLIENT_NETGROUP,
-	CLIENT_NOBODY, /* a principal: no AUTH_UNIX caller */
+	CLIENT_NOBODY, /* a GSS principal, which no AUTH_UNIX caller is */
 };
 
-/* knfsd: what names the filesystem in handles instead of its own identity. */
+/* knfsd: the option fsid=, which replaces the filesystem's own identity in handles. */
 enum export_fsid_kind {
 	EXPORT_FSID_OWN,
 	EXPORT_FSID_NUMBER,
@@ -73,10 +72,10 @@ enum export_fsid_kind {
 struct export_fsid {
 	enum export_fsid_kind kind;
 	uint32_t number;
-	char uuid[40]; /* as it was written */
+	char uuid[40]; /* as in the file */
 };
 
-/* Why something gets no grants; text is NULL when it may. */
+/* Why an export or a client gets no grants; text is NULL if it may get grants. */
 struct export_refusal {
 	enum reason reason;
 	char *text;
@@ -86,20 +85,20 @@ struct export_client {
 	enum client_kind kind;
 	struct ip_address network;
 	unsigned prefix;   /* of 128 */
-	char *name;        /* as it was written */
-	size_t name_index; /* of those that go by name: export_table.names */
+	char *name;        /* as in the file */
+	size_t name_index; /* in export_table.names; for the kinds by name only */
 	struct export_perms perms;
 	struct export_fsid fsid;
-	bool crossmnt;    /* filesystems that are mounted below are exported, too, on the same terms */
-	char *mountpoint; /* exported while this is one; "" is the export's path; NULL: always */
+	bool crossmnt;    /* filesystems that are mounted below the path are exported with the same options */
+	char *mountpoint; /* exported only while this path is a mount point; "": the export's path; NULL: always */
 	struct export_refusal refusal;
 };
 
 struct export_entry {
-	uint16_t id; /* Ganesha's; 0 with knfsd */
-	char *path;  /* without a slash at its end, but for "/" */
+	uint16_t id; /* Ganesha's Export_Id; 0 with knfsd */
+	char *path;  /* without a slash at the end, except "/" */
 	struct export_perms perms;
-	struct export_client *clients; /* in the order of the server's search: the first match counts */
+	struct export_client *clients; /* in the order of the server's search: the first match decides */
 	size_t nclients;
 	struct export_refusal refusal;
 };
@@ -112,17 +111,17 @@ struct export_table {
 	const struct server_kind *server;
 	struct export_entry *entries;
 	size_t nentries;
-	struct export_perms defaults; /* EXPORT_DEFAULTS over the server's own; everything set */
-	/* A client entry for each name that stands in any; the order is of no meaning. */
+	struct export_perms defaults; /* EXPORT_DEFAULTS, then the server's own defaults; every option is set */
+	/* One client entry per name that occurs in the table, in any order. */
 	const struct export_client **names;
 	size_t nnames;
-	uint16_t nfs_port; /* Ganesha's */
-	char **folders;    /* of files that the table was made from, besides that of its first one */
+	uint16_t nfs_port; /* Ganesha's port */
+	char **folders;    /* the folders of all included files */
 	size_t nfolders;
-	bool fsid_device; /* NFS_CORE_PARAM fsid_device: handles carry the device number */
+	bool fsid_device; /* NFS_CORE_PARAM fsid_device: handles have the device number */
 };
 
-/* One reference, everything denied by default; NULL without memory. */
+/* An empty table with one reference, whose defaults deny all access; NULL without memory. */
 struct export_table *export_table_new(const struct server_kind *server);
 struct export_table *export_table_ref(struct export_table *t);
 struct export_table *export_table_unref(struct export_table *t);
@@ -133,26 +132,26 @@ void export_entry_done(struct export_entry *e);
 /* Takes the client over, also on failure. */
 int export_entry_add_client(struct export_entry *e, struct export_client *c);
 
-/* A further file, whose folder is to be watched. -ENOMEM. */
+/* Adds the folder of an included file to the folders. 0 or -ENOMEM. */
 int export_table_add_source(struct export_table *t, const char *file);
 
-/* The table is complete: whoever goes by name gets its name_index. -ENOMEM. */
+/* Call when the table is complete: gives the clients by name their name_index. 0 or -ENOMEM. */
 int export_table_index_names(struct export_table *t);
 
-/* The first reason is enough: a second one changes nothing. -ENOMEM. */
+/* Sets the refusal, unless there is a refusal already. 0 or -ENOMEM. */
 int PRINTF(3, 4) export_refuse(struct export_refusal *r, enum reason reason, const char *format, ...);
 
 /*
- * The options that hold for a peer, every field set, and the client entry that says so (NULL: none
- * does, the defaults hold). REASON_NONE, or why the peer gets no grants.
+ * The options of an export for a peer, with every option set, and the client entry that decides (NULL: no entry means
+ * the peer, and the export's options decide). REASON_NONE, or why the peer gets no grants.
  */
 enum reason export_table_perms(const struct export_table *t, const struct export_entry *e, const struct peer *peer,
 	struct export_perms *ret, const struct export_client **ret_client);
 
-/* The entry of the same export in another table: same id, same path; or NULL. */
+/* The entry with this id and path, or NULL. */
 const struct export_entry *export_table_find(const struct export_table *t, uint16_t id, const char *path);
 
-/* Whether sessions that use an export of a can go on with b as if nothing had happened. */
+/* True if the export e of table a is the same in table b, so that sessions may keep their grants. */
 bool export_table_same(const struct export_table *a, const struct export_entry *e, const struct export_table *b);
 
 const char *squash_name(enum squash s);
@@ -164,7 +163,7 @@ struct export_store {
 
 void export_store_init(struct export_store *s);
 void export_store_done(struct export_store *s);
-/* A reference of the caller's. */
+/* The current table, with a reference for the caller. */
 struct export_table *export_store_get(struct export_store *s);
-/* Takes over the caller's reference. */
+/* Makes t the current table, and takes over the caller's reference. */
 void export_store_replace(struct export_store *s, struct export_table *t);

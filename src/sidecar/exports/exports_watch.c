@@ -21,7 +21,7 @@ static void log_refusal(const struct export_entry *e, const struct export_client
 			r->text);
 }
 
-/* Those that are watched already stay; one that nothing is included from any more reloads too often. */
+/* Adds the folders of the table. Former folders stay watched: changes in them cause reloads, which are harmless. */
 static void watch_folders(struct exports_watch *w, const struct export_table *t)
 {
 	for (size_t i = 0; i < t->nfolders; i++)
@@ -90,7 +90,7 @@ bool exports_watch_event(struct exports_watch *w)
 		for (char *p = buf; p < buf + n;) {
 			const struct inotify_event *e = (const void *)p;
 
-			/* An included file, or a link on the way, may have any name. */
+			/* An included file, or the target of a symbolic link, may have any name. */
 			if (w->server->config_includes || e->wd != w->folder || (e->mask & IN_Q_OVERFLOW) != 0 ||
 				(e->len > 0 && strcmp(e->name, w->file) == 0))
 				changed = true;
@@ -99,7 +99,7 @@ bool exports_watch_event(struct exports_watch *w)
 	return changed;
 }
 
-/* What of a set of permissions is said there. */
+/* Prints the permissions that the set says. */
 static void print_perms(const struct export_perms *p)
 {
 	if ((p->set & PERMS_ACCESS) != 0)

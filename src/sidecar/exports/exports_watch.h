@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The export table follows the server's configuration file: loaded at the start, again when asked,
- * and when the file is written or replaced (its directory is watched, and those of the files that it
- * includes). A file that cannot be
- * understood leaves the table as it was, and the log says the file, the line and what is wrong.
- * Main thread only.
+ * Keeps the export table up to date with the server's configuration file: loads the file at the start, on request, and
+ * when a file in a watched folder is written or replaced. The folders of the file and of its included files are
+ * watched. A file with an error leaves the table unchanged, and the log says the file, the line and the error. Main
+ * thread only.
  */
 #pragma once
 
@@ -19,18 +18,18 @@ struct exports_watch {
 	const char *file; /* config without its folder */
 	struct export_store *store;
 	int inotify_fd;
-	int folder; /* inotify's number of the file's own */
+	int folder; /* inotify's watch of the file's own folder */
 };
 
-/* -EBADMSG and such when there is no table to start with; said in the log. */
+/* Loads the first table. A negative errno (-EBADMSG for an error in the file) after a message in the log. */
 int exports_watch_start(struct exports_watch *w, const struct server_kind *server, const char *config,
 	struct export_store *store);
 void exports_watch_done(struct exports_watch *w);
 
-/* Loads the file again; true when the table was exchanged. */
+/* Loads the file again; true if the store has a new table. */
 bool exports_watch_reload(struct exports_watch *w);
-/* inotify_fd is readable: true when it was our file. */
+/* Call when inotify_fd is readable. True if the configuration may have changed. */
 bool exports_watch_event(struct exports_watch *w);
 
-/* What --check prints. */
+/* Prints a table for --check. */
 void exports_print(const struct export_table *t, const char *config);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Who a session's client is to the NFS server: the address that its probe came from, and which of the
- * exports' client entries mean it.
+ * A session's client in the NFS server's view: the source address of its probe, and the exports' client entries that
+ * mean this address.
  *
- * Belongs to one session and its thread. Names are looked up on the name thread, which this one waits
- * for: at the match, before the session holds the client's /dev/fuse descriptor, whose release must
- * wait for nobody's DNS; later only when the exports changed, or after PEER_NAMES_FOR_MS.
+ * Belongs to one session and its thread. The name thread looks names up, and the session's thread waits for it: at the
+ * match, and later only when the exports have changed or after PEER_NAMES_FOR_MS. At the match the session does not
+ * have the client's /dev/fuse descriptor yet, so the end of a mount does not wait for DNS.
  *
  * A peer needs a client entry for NFSv3, TCP and sec=sys. Exports with Manage_Gids get no grants, nor do exports with
  * options that the sidecar does not know: a refusal rather than a guess.
@@ -15,16 +15,16 @@
 #include "sidecar/exports/export_table.h"
 #include "net/ip_address.h"
 
-/* As long as mountd's answers to the kernel hold (default_ttl of nfs-utils). */
+/* The kernel keeps mountd's answers for the same time (default_ttl of nfs-utils). */
 #define PEER_NAMES_FOR_MS (30 * 60 * 1000)
 
 enum peer_verdict {
-	PEER_UNKNOWN, /* nobody can tell now */
-	PEER_OTHER,
-	PEER_MEANT,
+	PEER_UNKNOWN, /* the name services give no answer now */
+	PEER_OTHER,   /* the entry means other hosts */
+	PEER_MEANT,   /* the entry means the peer */
 };
 
-/* Of an answer of host_names.h: 1, 0 or a negative errno. */
+/* The verdict from a result of host_names.h: 1, 0 or a negative errno. */
 static inline enum peer_verdict peer_verdict_of(int answer)
 {
 	return answer < 0 ? PEER_UNKNOWN : answer > 0 ? PEER_MEANT : PEER_OTHER;
@@ -33,14 +33,14 @@ static inline enum peer_verdict peer_verdict_of(int answer)
 struct peer {
 	struct ip_address address;
 	uint16_t port;
-	uint8_t *verdicts; /* enum peer_verdict, one for each of the table's names; NULL: not asked */
+	uint8_t *verdicts; /* enum peer_verdict, one per name of the table; NULL: not looked up */
 	uint64_t learned_ms;
 };
 
-/* Whether the entry means the peer; of a table that peer_learn() saw last. */
+/* The verdict on an entry of the table that the last peer_learn() was called with. */
 enum peer_verdict peer_is(const struct peer *p, const struct export_client *c);
 
-/* Finds out whom the table's names mean. Waits for name services. -ENOMEM. */
+/* Looks up all names of the table for the peer. Waits for name services. 0 or -ENOMEM. */
 int peer_learn(struct peer *p, const struct export_table *t);
 
 void peer_done(struct peer *p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What differs between the NFS servers that the sidecar stands beside: where the exports are
- * written, what the handles look like, how credentials are squashed, who decides about access.
- * Constant tables of functions, one a server (ganesha.c, knfsd.c); everything else is common.
+ * The differences between the kinds of NFS server: the file with the exports, the layout of file handles, the squash of
+ * credentials, the decision on access. One constant table of functions per kind (ganesha.c, knfsd.c); all other code is
+ * common. Unless a function says otherwise, any thread may call it.
  */
 #pragma once
 
@@ -14,70 +14,83 @@
 #include "sidecar/backing/filesystem_id.h"
 #include "sidecar/backing/nfs_handle.h"
 
-/* A regular file, as far as access to it is concerned. */
+/* The properties of a regular file that decide about access. */
 struct access_file {
-	int fd; /* O_PATH, for the kernel's answer */
+	int fd; /* O_PATH, for the kernel's permission check */
 	mode_t mode;
 	uint32_t uid, gid;
 	bool append_only;
-	bool read_only; /* the export's mount; Ganesha's ACCESS does not look at that, knfsd's does */
+	bool read_only; /* the export's mount is read-only; knfsd's ACCESS looks at this, Ganesha's does not */
 };
 
 struct server_kind {
 	const char *name;  /* --server= */
 	const char *title; /* for people */
 	const char *default_config;
-	bool config_includes; /* the configuration may consist of other files of its folder, too */
+	bool config_includes; /* the configuration may include other files */
 	bool export_ids;      /* each export has an id of its own, and takes unset options from a block of defaults */
 
-	/* The caller's reference; a negative errno with *error, "file:line: ..." where there is a line. */
+	/*
+	 * A table with a reference for the caller; a negative errno with *error, "file:line: ..." if there is a line.
+	 */
 	int (*load)(const char *config, struct export_table **ret, struct conf_error *error);
 
-	/* The TCP port that it listens on, or would. */
+	/* The server's TCP port, from its configuration while it does not run. */
 	uint16_t (*port)(const struct export_table *t);
-	/* 1 when it says itself that it serves now, 0 when not, -errno when it says nothing. */
+	/*
+	 * 1 if the server reports that it serves now, 0 if it reports that it does not, -errno if it reports nothing.
+	 */
 	int (*serves)(void);
 	/*
-	 * Where it knows callers' groups itself and does not believe theirs: puts those of cred->uid, which it
-	 * would take now, into cred. 1; 0 when nobody can tell which; -ENODATA when it believes its callers.
+	 * For servers that look groups up instead of believing the caller: puts the groups that the server takes for
+	 * cred->uid into cred. 1; 0 if these groups are unknown; -ENODATA if the server believes the caller's groups.
 	 */
 	int (*managed_groups)(struct broker_cred *cred);
 
-	/* REASON_NONE, or why a handle gets no grants. Pure. */
+	/* Takes a handle apart. REASON_NONE, or why the handle gets no grants. Pure. */
 	enum reason (*decode)(const struct broker_fh *fh, struct nfs_handle *ret);
-	/* Whether the handle may be of this export at all; cheap. */
+	/* True if the handle may be of this export; cheap, a first selection. */
 	bool (*names)(const struct export_entry *e, const struct nfs_handle *h);
-	/* ... and is, the export's directory being id. c: the entry for the peer, or NULL. */
+	/* True if the handle is of the export whose directory is id. c: the entry for the peer, or NULL. */
 	bool (*owns)(const struct export_table *t, const struct export_client *c, const struct filesystem_id *id,
 		const struct nfs_handle *h);
 
-	/* Whom the table's names mean: an enum peer_verdict each. May wait for name services. */
+	/*
+	 * Finds out which of the table's names mean the peer: one enum peer_verdict per name. May wait for name
+	 * services.
+	 */
 	void (*know_names)(const struct export_table *t, const struct ip_address *peer, uint8_t *ret_verdicts);
 
 	/*
-	 * What the running server goes by, where it can be seen: 1 with those of *perms replaced that it has for
-	 * the export's path and this peer, 0 when nobody can tell but the configuration.
+	 * The options that the running server uses for the export's path and this peer: 1, and replaces them in *perms.
+	 * 0 if the server does not show its options; then those of the configuration are valid.
 	 */
 	int (*terms)(const struct ip_address *peer, const char *path, struct export_perms *perms);
-	/* The same for where the handle's files are: 1 with the path, to be freed; 0; -ENOMEM. */
+	/*
+	 * The directory that the running server uses for the handle: 1 with the path, which the caller frees; 0;
+	 * -ENOMEM.
+	 */
 	int (*path)(const struct ip_address *peer, const struct nfs_handle *h, char **ret);
 
-	/* The credential that the server acts with. -EINVAL: it refuses the call. Pure. */
+	/* The credential that the server acts with. -EINVAL if the server refuses the call. Pure. */
 	int (*squash)(const struct export_perms *perms, const struct broker_cred *wire, struct broker_cred *ret);
 
 	/*
-	 * ACCESS bits for a squashed credential on a regular file, or a negative errno. May run with
-	 * other credentials in between (thread_cred). export_writable: the export is not read-only.
+	 * enum nfs_access: the server's answer to ACCESS, for a squashed credential on a regular file; or a negative
+	 * errno. May change the thread's credentials while it runs (thread_cred). export_writable: the export is not
+	 * read-only.
 	 */
 	int (*access)(const struct access_file *f, const struct broker_cred *cred, bool export_writable);
 	/*
-	 * What READ and WRITE check on top of the kernel's own permission: the server's rule alone. The
-	 * owner may always, which the caller knows.
+	 * True if the server's own rule for READ or WRITE allows the access, without the kernel's permission check. The
+	 * owner is always allowed; the caller handles the owner.
 	 */
 	bool (*may_read)(const struct access_file *f, const struct broker_cred *cred);
 	bool (*may_write)(const struct access_file *f, const struct broker_cred *cred);
 };
 
-/* True if the table's server serves now. The answer is at most one second old; any thread may ask, under the function's
- * own mutex. */
+/*
+ * True if the table's server serves now. The answer is at most one second old; any thread may ask, under the function's
+ * own mutex.
+ */
 bool server_kind_serves(const struct export_table *t);

@@ -14,13 +14,13 @@ static uint16_t port(const struct export_table *t)
 	return t->nfs_port;
 }
 
-/* It serves while it listens, and nothing else tells. */
+/* Ganesha serves while it listens; it gives no other sign. */
 static int serves(void)
 {
 	return -ENODATA;
 }
 
-/* Manage_Gids is an export's option, and gets no grants: export_perms.manage_gids. */
+/* Manage_Gids is an option of an export, which gets no grants then: export_perms.manage_gids. */
 static int managed_groups(struct broker_cred *cred)
 {
 	(void)cred;
@@ -32,7 +32,7 @@ static bool names(const struct export_entry *e, const struct nfs_handle *h)
 	return e->id == h->export_id;
 }
 
-/* posix_get_fsid() of FSAL/localfs.c says which values a server gives a filesystem. */
+/* posix_get_fsid() of FSAL/localfs.c has the values that the server gives a filesystem. */
 static bool owns(const struct export_table *t, const struct export_client *c, const struct filesystem_id *id,
 	const struct nfs_handle *h)
 {
@@ -52,7 +52,7 @@ static bool owns(const struct export_table *t, const struct export_client *c, co
 	return false;
 }
 
-/* ---- what the running server has, only its dbus interface would tell ---- */
+/* ---- the running server's options: only Ganesha's dbus interface shows them ---- */
 
 static int unseen_terms(const struct ip_address *peer, const char *path, struct export_perms *perms)
 {

@@ -11,7 +11,7 @@
 #define MAX_CLIENTS  4096 /* of one export */
 #define DEFAULT_ANON ((uint32_t)-2)
 
-/* Keys of EXPORT and CLIENT that do not change who may do what with a file's data. */
+/* Keys of EXPORT and CLIENT that have no influence on access to the data of files. */
 static const char *const harmless[] = {"Pseudo", "Tag", "MaxRead", "MaxWrite", "PrefRead", "PrefWrite", "PrefReaddir",
 	"Filesystem_id", "UseCookieVerifier", "DisableReaddirPlus", "Trust_Readdir_Negative_Cache", "Disable_ACL",
 	"Security_Label", "NFS_Commit", "Delegations"};
@@ -32,11 +32,11 @@ enum {
 	ACCESS_RO = 1,
 	ACCESS_RW = 3
 };
-/* the metadata-only types give no data: none here */
+/* the metadata-only types give no access to data, like None */
 static const struct word access_words[] = {{"None", ACCESS_NONE}, {"RW", ACCESS_RW}, {"RO", ACCESS_RO},
 	{"MDONLY", ACCESS_NONE}, {"MDONLY_RO", ACCESS_NONE}};
 
-/* In these lists 1 marks the word that is asked about. */
+/* In these lists 1 marks the word that list_has() looks for. */
 static const struct word sec_words[] = {{"none", 0}, {"sys", 1}, {"krb5", 0}, {"krb5i", 0}, {"krb5p", 0}};
 static const struct word protocol_words[] = {{"3", 1}, {"NFS3", 1}, {"V3", 1}, {"NFSv3", 1}, {"4", 0}, {"NFS4", 0},
 	{"V4", 0}, {"NFSv4", 0}, {"9P", 0}, {"NFS_RDMA", 0}};
@@ -79,7 +79,7 @@ static int one_word(const struct conf_node *n, const struct word *words, size_t 
 	return 0;
 }
 
-/* Whether the marked word is in the list; each one must be known. */
+/* *ret: the list has the marked word. -EBADMSG if the list has an unknown word. */
 static int list_has(const struct conf_node *n, const struct word *words, size_t count, bool *ret,
 	struct conf_error *error)
 {
@@ -126,7 +126,7 @@ static int boolean(const struct conf_node *n, bool *ret, struct conf_error *erro
 	return r;
 }
 
-/* 1 when the statement is one of the permissions, 0 when it is another, or a negative errno. */
+/* 1 if the statement is a permission and was read, 0 if it is another statement, or a negative errno. */
 static int read_perm(const struct conf_node *n, struct export_perms *p, struct conf_error *error)
 {
 	uint32_t before = p->set;
@@ -373,7 +373,7 @@ static int read_defaults(struct export_table *t, const struct conf_node *block, 
 	return 0;
 }
 
-/* In two passes: the defaults hold wherever they stand in the file. */
+/* Reads in two passes, since defaults at the end of the file are valid for exports before them. */
 static int build(const struct conf_node *tree, struct export_table *t, struct conf_error *error)
 {
 	bool nfs3 = true;
@@ -400,7 +400,7 @@ static int build(const struct conf_node *tree, struct export_table *t, struct co
 	for (const struct conf_node *n = tree; n != NULL && r >= 0; n = n->next)
 		if (n->block && is_key(n, "EXPORT"))
 			r = add_export(t, n, error);
-	/* A protocol that the server does not speak at all is spoken by no export. */
+	/* No export has a protocol that the server does not have. */
 	for (size_t i = 0; i < t->nentries && !nfs3; i++)
 		if (r >= 0)
 			r = export_refuse(&t->entries[i].refusal, REASON_CLIENT_DENIED,

@@ -12,7 +12,7 @@ struct question {
 	uint8_t *verdicts;
 };
 
-/* name: the address where it has none, as getnameinfo(3) does without flags. */
+/* name: the peer's name; for a peer without a name its address, as getnameinfo(3) without flags gives it. */
 static int means(const struct export_client *c, const struct ip_address *peer, const char *address, const char *name,
 	int named)
 {

@@ -33,7 +33,7 @@ int rights_ganesha_squash(const struct export_perms *perms, const struct broker_
 	return 0;
 }
 
-/* The rwx bits (4, 2, 1) that a credential has of a file. */
+/* The rwx bits (4, 2, 1) of a file that apply to a credential. */
 static unsigned rwx(const struct access_file *f, const struct broker_cred *cred)
 {
 	bool in_group = cred->gid == f->gid;

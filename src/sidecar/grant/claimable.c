@@ -9,7 +9,7 @@
 #include "sidecar/backing/thread_cred.h"
 #include "base/util.h"
 
-/* An id that neither the file nor (most likely) its ACL names: no user of anyone's. */
+/* An id that neither the file nor (most likely) its ACL names. */
 #define NAMED_BY_NOBODY 0xfffe1234U
 
 struct trial {
@@ -31,7 +31,7 @@ static int try(struct trial *t, const struct broker_cred *claim)
 	int r = t->server->squash(t->perms, claim, &c);
 
 	if (r < 0)
-		return 0; /* cannot be claimed */
+		return 0; /* the server refuses this credential */
 	read = !t->read && t->server->may_read(t->file, &c);
 	write = !t->write && t->perms->write && t->server->may_write(t->file, &c);
 	if ((read || write) && c.uid != t->file->uid) {
@@ -50,7 +50,7 @@ static int try(struct trial *t, const struct broker_cred *claim)
 
 static int try_acl_entry(struct trial *t, acl_entry_t entry)
 {
-	/* With the file's group: the server takes the mask for that group's bits. */
+	/* The claim has the file's group, since Ganesha takes the bits of the ACL's mask for that group's bits. */
 	struct broker_cred claim = {.uid = NAMED_BY_NOBODY, .gid = t->file->gid};
 	acl_tag_t tag;
 	void *id;
@@ -72,10 +72,10 @@ static int try_acl_entry(struct trial *t, acl_entry_t entry)
 	return try(t, &claim);
 }
 
-/* Whether it has one that says more than its mode. A filesystem may be without. */
+/* True if the file has an ACL that the mode does not express. False on filesystems without ACLs. */
 static bool has_acl(const struct access_file *f, char *ret_path, size_t size)
 {
-	/* Not /proc/self: that is the main thread's descriptor table. */
+	/* /proc/self would be the main thread's descriptor table. */
 	(void)snprintf(ret_path, size, "/proc/thread-self/fd/%d", f->fd);
 	return acl_extended_file(ret_path) > 0;
 }
@@ -105,7 +105,7 @@ static int try_acl(struct trial *t)
 int claimable_rights(const struct server_kind *server, const struct access_file *f, const struct export_perms *perms,
 	bool *ret_read, bool *ret_write)
 {
-	/* The owner first: who may be claimed to be he needs no trial. */
+	/* The owner comes first: if the peer may claim the owner, no other credential needs to be tried. */
 	const struct broker_cred claims[] = {
 		{.uid = f->uid, .gid = f->gid},
 		{.uid = 0, .gid = 0},

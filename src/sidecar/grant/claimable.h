@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What may be done with a file by *some* credential that a peer may put into an AUTH_UNIX call.
+ * The rights on a file of *all* credentials that a peer may put into an AUTH_UNIX call, together.
  *
- * AUTH_UNIX lets a peer claim any uid and gid that squash does not take away, and a backing id
- * carries no permission of its own. So an id is as strong as the strongest credential the peer could
- * have used over NFS, and never stronger. Tried are root, the owner, the owning group, each user and
- * group of the ACL, and one that nothing names; each after squash, and each by two judges: the
- * server's own READ and WRITE rule, and the kernel (but for the owner, who may always).
+ * With AUTH_UNIX a peer may claim any uid and gid that the squash leaves, and a backing id has no permissions. So an id
+ * may give the rights of the strongest credential that the peer can use over NFS, and never more. The tried credentials
+ * are root, the owner, the owning group, each user and group of the ACL, and a user that neither the file nor the ACL
+ * names. Each is squashed; then the server's own rule for READ and WRITE must allow the access, and the kernel must,
+ * too (except for the owner, who is always allowed).
+ *
+ * The functions have no state; claimable_rights() changes the calling thread's credentials while it runs.
  */
 #pragma once
 
@@ -14,12 +16,13 @@
 
 #include "sidecar/exports/server_kind.h"
 
-/* Runs with other credentials in between (thread_cred). */
+/* 0 with the rights, or a negative errno. */
 int claimable_rights(const struct server_kind *server, const struct access_file *f, const struct export_perms *perms,
 	bool *ret_read, bool *ret_write);
 
 /*
- * Whether what the credential, after the squash, may do with the file can depend on its other groups. It does not for
- * root, nor for the owner (fs/namei.c acl_permission_check), nor where its group, or the file's bits, decide the same.
+ * True if the rights of a squashed credential on the file may depend on its supplementary groups. They do not for root,
+ * for the owner (fs/namei.c acl_permission_check), for a credential whose gid is the file's, and for a file whose bits
+ * for group and others are equal; a file with an ACL may depend on groups in the last two cases.
  */
 bool claimable_by_groups(const struct access_file *f, const struct broker_cred *cred);

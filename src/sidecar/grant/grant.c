@@ -36,14 +36,14 @@ int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
 	return 0;
 }
 
-/* What stays here: on the clone where nothing may be changed. */
+/* The descriptor that the sidecar keeps: on the clone, unless the file may be changed. */
 static int open_kept(const struct grant_context *g, bool writable)
 {
 	return export_mount_open_file(g->at->mount, &g->at->handle,
 		writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
 }
 
-/* The id, and the descriptor to keep; or a negative errno. */
+/* The id with the descriptor to keep, or a negative errno. */
 static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable, int *ret_kept)
 {
 	_cleanup_close_ int kept = open_kept(g, writable);
@@ -61,8 +61,9 @@ static int make_id(const struct grant_context *g, const struct broker_cred *cred
 }
 
 /*
- * A descriptor for reading, on the clone: nothing of it leads back to a file that can be changed. One for writing is
- * for who could change it anyway. Waiting is the reader's business: with O_NONBLOCK io_uring would not do it for him.
+ * A descriptor for the client. A descriptor for reading is on the clone, so that a client cannot open the file for
+ * writing through it. Only a trusted client, which could change the file anyway, gets a descriptor for writing. Without
+ * O_NONBLOCK, since io_uring does not wait for data on a descriptor that has it.
  */
 static int make_descriptor(const struct grant_context *g, bool writable)
 {
@@ -79,7 +80,7 @@ static void fail(struct broker_open_reply *reply, int error, enum reason reason)
 	*reply = (struct broker_open_reply){.error = error, .reason = reason};
 }
 
-/* Question (b): what may be registered. Everything that stops it is a reason, never an error. */
+/* Question (b): may the file be registered? A refusal is a reason in the reply, never an error. */
 static void register_file(const struct grant_context *g, const struct access_file *file, uint32_t flags,
 	struct broker_open_reply *reply, struct grant *ret)
 {
@@ -110,7 +111,7 @@ static void register_file(const struct grant_context *g, const struct access_fil
 	if (may_write && g->trusted && (flags & BROKER_OPEN_WANT_WRITE) != 0)
 		ret->given = make_descriptor(g, true);
 	reply->writable = ret->given >= 0;
-	if (ret->given < 0) /* or it is being executed */
+	if (ret->given < 0) /* also after a failure: a process executes the file, for example */
 		ret->given = make_descriptor(g, false);
 	if (ret->given >= 0)
 		ret->kept = open_kept(g, may_write);
@@ -160,14 +161,14 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
 	if (!S_ISREG(stx.stx_mode) || (stx.stx_mode & (S_ISUID | S_ISGID)) != 0)
 		return -EOPNOTSUPP;
 	if (!g->at->perms.write || export_mount_read_only(g->at->mount))
-		return -EROFS; /* nfsd_setattr(), before it looks at anybody's rights */
+		return -EROFS; /* nfsd_setattr() returns this before it looks at rights */
 	file = file_of(g, fd, &stx);
 	r = g->server->access(&file, ret_cred, g->at->perms.write);
 	if (r < 0)
 		return r;
 	if ((r & NFS_ACCESS_MODIFY) == 0 || (r & NFS_ACCESS_EXTEND) == 0)
 		return -EACCES;
-	/* What was asked about may lie on a clone, which nobody's remount reaches. */
+	/* fd may be on a clone, which does not follow a read-only remount. */
 	return export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_PATH);
 }
 
@@ -187,7 +188,7 @@ int grant_directory(const struct grant_context *g, const struct broker_sync_dir 
 	} else if (r >= 0) {
 		r = -ENOTDIR;
 	}
-	/* Removed, or never there. Any other error is one of syncing it. */
+	/* The two errors mean that no such directory exists. All others are errors of the sync itself. */
 	*ret_reason = r == -ESTALE || r == -ENOTDIR ? REASON_BAD_HANDLE : REASON_NONE;
 	return r;
 }
@@ -224,7 +225,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		return;
 	}
 	file = file_of(g, fd, &stx);
-	/* Question (a): what the server would say to ACCESS. */
+	/* Question (a): the server's answer to ACCESS. */
 	r = g->server->access(&file, &ret->cred, g->at->perms.write);
 	if (r < 0) {
 		fail(reply, r, REASON_BAD_HANDLE);
@@ -233,7 +234,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	reply->access = (uint32_t)r;
 	reply->root = ret->cred.uid == 0;
 	reply->any_groups = !claimable_by_groups(&file, &ret->cred);
-	/* A backing id has one credential, and which writer clears the bits depends on his own. */
+	/* A backing id has one credential, but the writer's own credential decides whether a write clears the bits. */
 	if ((stx.stx_mode & (S_ISUID | S_ISGID)) != 0) {
 		reply->reason = REASON_SET_ID;
 		return;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The answer to one OPEN: attributes, the ACCESS bits that the NFS server would grant, and a backing
- * id where the rules allow one (design: two questions, not one).
+ * The grant for one OPEN. Two questions are separate: (a) the ACCESS bits that the NFS server grants the credential,
+ * and (b) whether the rules allow a backing id, or a descriptor, for the file.
  *
- * Runs on the session's thread. The caller has checked that the export is this peer's and served.
+ * Runs on the session's thread, with no state of its own. locator_find() has already checked that the server serves the
+ * export to this peer.
  */
 #pragma once
 
@@ -15,35 +16,35 @@
 struct grant_context {
 	const struct server_kind *server;
 	const struct location *at;
-	bool may_register; /* false: the session has all the ids it may have */
-	bool trusted;      /* a descriptor for writing may be sent */
-	int fuse_fd;       /* -1: the client has none to register ids on */
+	bool may_register; /* false: the session is at its limit of ids */
+	bool trusted;      /* the client may get a descriptor for writing */
+	int fuse_fd;       /* the descriptor on which ids are registered; -1: the client has sent none */
 };
 
-/* What comes with an answer; the descriptors are the caller's. */
+/* The grant that belongs to a reply; the caller owns the descriptors. */
 struct grant {
-	int kept;      /* the O_RDONLY descriptor that was opened before the id was made, which COMMIT fsyncs; or -1 */
-	int given;     /* a descriptor for the client, or -1: then kept is for SEEK and such */
-	bool writable; /* what is kept may be changed */
-	struct broker_cred cred; /* the opener after the squash, with whose credential the id was made */
+	int kept;      /* the O_RDONLY descriptor for COMMIT, SEEK and so on, opened before the id was made; or -1 */
+	int given;     /* a descriptor for the client, or -1 */
+	bool writable; /* the client may change the file by its id */
+	struct broker_cred cred; /* the squashed credential of the opener, with which the id was made */
 };
 
-/* Fills *reply, its error included, and *ret. */
+/* Fills *reply, with its error, and *ret. */
 void grant_open(const struct grant_context *g, const struct broker_open *request, struct broker_open_reply *reply,
 	struct grant *ret);
 
 /*
- * The file, O_PATH and the caller's, that may be truncated with *ret_cred. A negative errno where the credential may
- * not write to it, or the server must do it: set-id bits go by who writes.
+ * An O_PATH descriptor, which the caller owns, of the file that may be truncated with *ret_cred. A negative errno if
+ * the credential may not write to the file, or if the server must truncate it: a file with set-id bits, for example.
  */
 int grant_truncate(const struct grant_context *g, const struct broker_truncate *request, struct broker_cred *ret_cred);
 
 /*
- * The directory, opened and the caller's, that is to be synced. A negative errno with a reason where the server does
- * not serve the credential, or there is no such directory; without one where it cannot be opened.
+ * A descriptor, which the caller owns, of the directory for SYNC_DIR. A negative errno with a reason if the server does
+ * not serve the credential, or no such directory exists; without a reason if the directory cannot be opened.
  */
 int grant_directory(const struct grant_context *g, const struct broker_sync_dir *request, enum reason *ret_reason);
 
-/* The attributes of an O_PATH descriptor, as they go over the wire. */
+/* The attributes of an O_PATH descriptor, in the layout of the protocol. */
 struct statx;
 int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret);

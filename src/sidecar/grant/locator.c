@@ -8,7 +8,7 @@
 #include "mount/mountinfo.h"
 #include "sidecar/host/nfs_server.h"
 
-#define FIRST_FREE_PORT  1024 /* below: reserved for root, `secure` */
+#define FIRST_FREE_PORT  1024 /* lower ports are reserved for root: the option secure */
 #define CONNECTED_FOR_MS 1000
 #define SAID_FOR_MS      1000
 
@@ -49,7 +49,7 @@ void locator_drop_mounts(struct locator *l)
 		drop_slot(l, l->nslots - 1);
 }
 
-/* Whether a peer with these terms may ask anything. */
+/* REASON_NONE if options let the peer use the export. */
 static enum reason judge(const struct locator *l, const struct export_perms *p)
 {
 	if (!p->read || !p->sec_sys || !p->nfs3 || !p->tcp || (p->privileged_port && l->peer.port >= FIRST_FREE_PORT))
@@ -57,7 +57,7 @@ static enum reason judge(const struct locator *l, const struct export_perms *p)
 	return p->manage_gids ? REASON_EXPORT_OPTIONS : REASON_NONE;
 }
 
-/* What the peer may ask of the export, and the reason when it may nothing. */
+/* The options of an export for the peer. REASON_NONE, or why the peer gets no grants. */
 static enum reason authorise(const struct locator *l, const struct export_entry *e, struct export_perms *ret,
 	const struct export_client **ret_client)
 {
@@ -66,7 +66,10 @@ static enum reason authorise(const struct locator *l, const struct export_entry 
 	return reason != REASON_NONE ? reason : judge(l, ret);
 }
 
-/* Whether the running server goes by other terms than the table: then these are *perms. */
+/*
+ * Replaces *perms by the running server's options, if the server shows them. REASON_NONE, or why the peer gets no
+ * grants.
+ */
 static enum reason follow_server(const struct locator *l, struct locator_slot *slot, struct export_perms *perms)
 {
 	uint64_t now = now_ms();
@@ -91,11 +94,11 @@ static bool same_fsid(const struct nfs_handle *a, const struct nfs_handle *b)
 /* An export that owns the handle. */
 struct candidate {
 	const struct export_entry *entry;
-	const struct export_client *client; /* NULL: no entry means the peer */
+	const struct export_client *client; /* NULL: no client entry means the peer */
 	struct export_perms perms;
-	enum reason reason; /* why the peer may nothing there */
-	char *path;         /* where its filesystem is mounted; to be freed */
-	bool said;          /* the server itself says that it is there */
+	enum reason reason; /* why the peer gets no grants; or REASON_NONE */
+	char *path;         /* the directory of the handle's filesystem; allocated */
+	bool said;          /* the running server uses this path (server_kind.path) */
 };
 
 static bool identify(const char *path, struct filesystem_id *ret)
@@ -132,7 +135,7 @@ struct mount_search {
 	struct candidate *candidate;
 };
 
-/* Neither mounts anything nor waits for another host. */
+/* True for types of filesystem whose lookup neither mounts another filesystem nor waits for another host or process. */
 static bool is_harmless(const char *type)
 {
 	static const char *const others[] = {"autofs", "nfs", "cifs", "smb", "ceph", "afs", "9p", "fuse", "proc",
@@ -156,7 +159,7 @@ static int try_mount(const struct mountinfo *m, void *arg)
 	return c->path != NULL ? 1 : -ENOMEM;
 }
 
-/* match_fsid() of nfs-utils: 1 with the path, 0 when the export does not own the handle; -ENOMEM. */
+/* match_fsid() of nfs-utils: 1 with the path, 0 if the handle is not of this export; -ENOMEM. */
 static int find_path(const struct locator *l, const struct nfs_handle *h, struct candidate *c)
 {
 	struct mount_search s = {.locator = l, .handle = h, .candidate = c};
@@ -168,7 +171,7 @@ static int find_path(const struct locator *l, const struct nfs_handle *h, struct
 		c->path = strdup(c->entry->path);
 		return c->path != NULL ? 1 : -ENOMEM;
 	}
-	/* What fsid=UUID names is the export itself. */
+	/* fsid=UUID names the export's own filesystem, none that is mounted below. */
 	if (c->client == NULL || !c->client->crossmnt || c->client->fsid.kind == EXPORT_FSID_UUID)
 		return 0;
 	return mountinfo_each(try_mount, &s);
@@ -186,7 +189,7 @@ static bool is_subexport(const struct candidate *a, const struct candidate *b)
 	return b->client != NULL && b->client->crossmnt && is_below(a->entry->path, b->entry->path);
 }
 
-/* Uses c up. */
+/* Keeps the better of two candidates in *best, and frees the other. */
 static void choose(struct candidate *best, struct candidate *c)
 {
 	if (best->entry == NULL || c->said || (!best->said && is_subexport(c, best))) {
@@ -194,13 +197,13 @@ static void choose(struct candidate *best, struct candidate *c)
 		*best = *c;
 		return;
 	}
-	/* Which of two the server takes depends on its past. */
+	/* The server's choice of one of two equal candidates depends on its earlier requests. */
 	if (!best->said && !is_subexport(best, c) && !same_terms(best, c))
 		best->reason = REASON_EXPORT_OPTIONS;
 	free(c->path);
 }
 
-/* Looks through all exports: nfsd_handle_fh() of nfs-utils. The path is to be freed. */
+/* Searches all exports: nfsd_handle_fh() of nfs-utils. The caller frees ret->path. */
 static enum reason search(const struct locator *l, const struct nfs_handle *h, struct candidate *ret)
 {
 	enum reason reason = REASON_NOT_EXPORTED;
@@ -223,7 +226,7 @@ static enum reason search(const struct locator *l, const struct nfs_handle *h, s
 			if (reason == REASON_NOT_EXPORTED && h->export_id != 0)
 				reason = REASON_WRONG_EXPORT;
 		} else if (c.client == NULL && c.reason == REASON_CLIENT_DENIED) {
-			reason = c.reason; /* it is not exported to this peer */
+			reason = c.reason; /* the export has no entry for this peer */
 			free(c.path);
 		} else {
 			c.said = said != NULL && strcmp(c.path, said) == 0;
@@ -241,7 +244,10 @@ static struct locator_slot *find_slot(struct locator *l, const struct nfs_handle
 	return NULL;
 }
 
-/* Who cannot reach the server's port may not have its files either. At most a second old. */
+/*
+ * True if the peer has a connection to the server: a peer that a firewall keeps from the server gets no files, either.
+ * The answer is at most one second old.
+ */
 static bool is_connected(struct locator *l)
 {
 	uint64_t now = now_ms();
@@ -273,7 +279,7 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		if (reason != REASON_NONE)
 			return reason;
 		if (export_mount_check(slot->mount, slot->path) < 0) {
-			drop_slot(l, (unsigned)(slot - l->slots)); /* the next request looks for what is there now */
+			drop_slot(l, (unsigned)(slot - l->slots)); /* the next request searches again */
 			return REASON_WRONG_EXPORT;
 		}
 		reason = follow_server(l, slot, &ret->perms);
@@ -327,7 +333,7 @@ int locator_follow(struct locator *l, struct export_table *now)
 		else
 			changed = 1;
 	}
-	/* A new export may own the handle, too: look again. */
+	/* A handle may belong to a new export, so all handles are searched again. */
 	locator_drop_mounts(l);
 	free(l->used);
 	(void)export_table_unref(l->table);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * From a file handle to its export, the terms on which this session's peer has it, and its mount.
+ * Finds the export of a file handle, the export's options for the session's peer, and the export's mount.
  *
- * Belongs to one session and its thread. Remembers which exports the session uses: their mounts stay
- * open between requests, and a change of the export table that concerns none of them goes unnoticed.
+ * Belongs to one session and its thread. Remembers the exports that the session uses: their mounts stay open between
+ * requests, and a change of the export table matters only if it changes one of these exports.
  *
  * With crossmnt the filesystems that are mounted below an export belong to the export, unless a deeper export that this
  * peer may use has them. The locator chooses as mountd does, and refuses where the choice depends on mountd's past. It
@@ -25,17 +25,17 @@
 
 struct location {
 	struct nfs_handle handle;
-	const struct export_entry *entry; /* the table's */
+	const struct export_entry *entry; /* belongs to the table */
 	struct export_perms perms;
-	struct export_mount *mount; /* the locator's */
+	struct export_mount *mount; /* belongs to the locator */
 };
 
 struct locator_slot {
-	struct nfs_handle handle; /* that led here: its fsid does so again */
+	struct nfs_handle handle; /* handles with the same fsid are of this export */
 	const struct export_entry *entry;
-	char *path; /* the entry's, or with crossmnt a mount below */
+	char *path; /* the entry's path, or with crossmnt a mount point below it */
 	struct export_mount *mount;
-	/* What the running server had for the path, and when it was asked; at most a second old. */
+	/* The running server's options for the path (server_kind.terms), at most one second old. */
 	struct export_perms said;
 	bool says;
 	uint64_t asked_ms; /* 0: never */
@@ -44,27 +44,27 @@ struct locator_slot {
 struct locator {
 	struct export_table *table;
 	struct peer peer;
-	uint64_t connected_ms; /* when the peer was last seen to be connected to the server */
+	uint64_t connected_ms; /* when the peer's connection to the server was last seen; 0: not connected */
 	struct locator_slot slots[LOCATOR_MAX_MOUNTS];
 	unsigned nslots;
-	bool *used; /* one an entry of the table: something was granted under it */
+	bool *used; /* one per entry of the table: the session has a grant from this export */
 };
 
 /* Takes over the reference to the table. */
 int locator_init(struct locator *l, struct export_table *table);
 void locator_done(struct locator *l);
 
-/* The match: who the session's client is. Waits for name services; -ENOMEM. */
+/* Sets the session's peer, at the match. Waits for name services. 0 or -ENOMEM. */
 int locator_set_peer(struct locator *l, const struct ip_address *address, uint16_t port);
 
-/* REASON_NONE with *ret, good until the next call; or why there is nothing to grant. */
+/* REASON_NONE with *ret, which is valid until the next call; or the reason why the peer gets no grant. */
 enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct location *ret);
 
 /*
- * Takes over the reference to the table that holds from now on. 1 when an export that was used is
- * not what it was, 0 when not, -ENOMEM (then the old one stays).
+ * Takes over the reference to a new table. 1 if an export that the session used has changed, 0 if not; -ENOMEM, and
+ * keeps the old table.
  */
 int locator_follow(struct locator *l, struct export_table *now);
 
-/* Lets go of all mounts; what holds a reference keeps them. */
+/* Drops the references to all mounts. */
 void locator_drop_mounts(struct locator *l);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Host names and addresses, as this host's name services say. Everything here may wait for DNS and
- * runs on the name thread (name_thread.h). Answers: 1, 0, or -EAGAIN when they did not answer.
+ * Host names and addresses, from this host's name services. All functions may wait for DNS, so they run on the name
+ * thread (name_thread.h); they have no state. Results are 1 (yes), 0 (no), or -EAGAIN if the name services did not
+ * answer.
  */
 #pragma once
 
@@ -16,17 +17,17 @@ struct host_aliases {
 	unsigned count;
 };
 
-/* The name that the address leads to; 0: it has none. */
+/* The name of an address; 0 if the address has no name. */
 int host_name_of(const struct ip_address *a, char ret[NI_MAXHOST]);
 
-/* Its further names, of /etc/hosts. */
+/* The aliases of a name, in /etc/hosts for example. */
 void host_aliases_of(const char *name, struct host_aliases *ret);
 
 /*
- * Whether the address is one of the name's. -EAGAIN also for a name without any: it may have had some when
- * the server asked, which keeps the answer.
+ * 1 if the name has the address. A name without any address is -EAGAIN, too: the name may have had addresses when the
+ * NFS server asked for them, and the server keeps that answer.
  */
 int host_has_address(const char *name, const struct ip_address *a);
 
-/* Whether the host is a member; a name service that does not answer says no. */
+/* True if the host is a member of the netgroup; false also if the name service does not answer. */
 bool host_in_netgroup(const char *netgroup, const char *host);

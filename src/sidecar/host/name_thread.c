@@ -18,7 +18,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	struct list jobs; /* struct job.node */
-	bool started;     /* written before there is another thread */
+	bool started;     /* written before the first other thread starts */
 } names = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER, .jobs = {&names.jobs, &names.jobs}};
 
 static struct job *next_job(void)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The thread that asks name services. They may keep descriptors in variables of their own (NSS
- * modules do), and a session's thread has a descriptor table of its own where such a number is
- * something else; they need not be thread-safe either (innetgr(3) is not).
+ * The thread that asks name services. NSS modules keep descriptors in variables, and in a session's own descriptor
+ * table such a number is another file; and some functions are not thread-safe (innetgr(3) for example). So a single
+ * thread asks, one job after the other.
  *
- * One for the process, started by the main thread before the first session; one job at a time.
+ * The process has one such thread, which the main thread starts before the first session. A mutex guards its queue.
  */
 #pragma once
 
+/* 0, or a negative errno if no thread can be made. */
 int name_thread_start(void);
 
-/* Runs f(arg) there and waits until it has returned. Without the thread: here. */
+/* Runs f(arg) on the name thread and waits for its end. Before name_thread_start(), f runs on the calling thread. */
 void name_thread_run(void (*f)(void *arg), void *arg);

@@ -11,10 +11,10 @@
 
 #define ANSWER_TIMEOUT_MS 2000
 
-/* Sees one socket; a value other than 0 ends the dump and is its result. */
+/* Called for each socket; a result other than 0 ends the dump and is its result. */
 typedef int (*diag_fn)(const struct inet_diag_msg *msg, const struct rtattr *attrs, size_t attrs_len, void *arg);
 
-/* The answer to one dump: message after message until NLMSG_DONE. */
+/* Reads the kernel's answer to a dump: message after message until NLMSG_DONE. */
 static int read_answer(int fd, diag_fn fn, void *arg)
 {
 	_Alignas(struct nlmsghdr) char buf[16384];
@@ -47,7 +47,7 @@ static int read_answer(int fd, diag_fn fn, void *arg)
 	}
 }
 
-/* All TCP sockets of a family and state whose own port is port. */
+/* Dumps all TCP sockets of a family and state with this local port. */
 static int dump(int family, unsigned state, uint16_t port, diag_fn fn, void *arg)
 {
 	struct {
@@ -82,7 +82,7 @@ static int add_listener(const struct inet_diag_msg *msg, const struct rtattr *at
 	struct listeners *l = arg;
 	struct nfs_listener *new = &l->list[l->count];
 
-	/* The server is root's; anybody may take its port while it is away, and many with it. */
+	/* The server runs as root. While it is away, other users' processes may take its port. */
 	if (ntohs(msg->id.idiag_sport) != l->port || msg->idiag_uid != 0 || l->count == NFS_SERVER_MAX_LISTENERS)
 		return 0;
 	*new = (struct nfs_listener){.ipv4 = msg->idiag_family == AF_INET};
@@ -104,7 +104,7 @@ int nfs_server_listeners(uint16_t port, struct nfs_listener ret[NFS_SERVER_MAX_L
 
 	if (r >= 0)
 		r = dump(AF_INET6, TCP_LISTEN, port, add_listener, &l);
-	if (r == -ENOENT && l.count > 0) /* no IPv6 here */
+	if (r == -ENOENT && l.count > 0) /* this host has no IPv6 */
 		r = 0;
 	return r < 0 ? r : l.count;
 }
@@ -129,7 +129,7 @@ struct client_search {
 	const struct nfs_listener *listeners;
 	unsigned nlisteners;
 	uint16_t port;
-	const struct ip_address *wanted; /* the search ends with it; NULL: all are found */
+	const struct ip_address *wanted; /* the search ends at this address; NULL: find all */
 	struct nfs_clients found;
 	size_t room;
 };
@@ -166,15 +166,15 @@ static int add_client(const struct inet_diag_msg *msg, const struct rtattr *attr
 	return 0;
 }
 
-/* 1 when it ended with the client that is wanted, 0, or an errno. */
+/* 1 if the wanted client was found, 0 if not, or a negative errno. */
 static int search(struct client_search *s)
 {
 	int r = dump(AF_INET, TCP_ESTABLISHED, s->port, add_client, s);
 
-	/* A dual-stack server's IPv4 connections are sockets of IPv6. */
+	/* IPv4 connections to a dual-stack server are IPv6 sockets. */
 	if (r == 0)
 		r = dump(AF_INET6, TCP_ESTABLISHED, s->port, add_client, s);
-	return r == -ENOENT ? 0 : r; /* no IPv6 here */
+	return r == -ENOENT ? 0 : r; /* this host has no IPv6 */
 }
 
 static int compare(const void *a, const void *b)

@@ -18,7 +18,7 @@ static bool has_flavor(char *list, const char *flavor)
 	return false;
 }
 
-/* ret keeps its value when this is another word, or no number. */
+/* Reads an id behind name; *ret is unchanged if the word has another name, or no number. */
 static void read_id(const char *word, const char *name, uint32_t *ret)
 {
 	size_t length = strlen(name);
@@ -45,9 +45,9 @@ static void read_flag(const char *word, struct terms *t)
 }
 
 /*
- * The anonymous id of an export that the kernel tells none of: exp_flags() is silent about 65534 and about -2, which
- * are two users. The etab, from which it was told, says which of them; one that says neither is of another time, and
- * then it is the one that owns nothing.
+ * The anonymous id of an export for which the kernel prints no id: exp_flags() prints neither 65534 nor -2, which are
+ * two different users. The etab, which mountd has read, says which of the two. An etab with a third id has changed
+ * since then; the result is -2 then, the user that owns nothing.
  */
 static uint32_t unsaid_id(uint32_t in_etab)
 {
@@ -55,8 +55,8 @@ static uint32_t unsaid_id(uint32_t in_etab)
 }
 
 /*
- * "rw,root_squash,...,anonuid=7,sec=390003:1,ro,root_squash": what comes behind a sec= are all flags of its
- * flavours, if they have their own. What is not said is not so.
+ * "rw,root_squash,...,anonuid=7,sec=390003:1,ro,root_squash": behind sec= come all flags of its flavours, if the
+ * flavours have flags of their own. A missing flag is off.
  */
 static void read_terms(char *flags, struct export_perms *perms)
 {
@@ -94,7 +94,7 @@ int exports_knfsd_terms(FILE *content, const char *path, const char *domain, str
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
 
-	/* "PATH<TAB>DOMAIN(FLAGS)"; a comment when it is not valid, or not any more. */
+	/* "PATH<TAB>DOMAIN(FLAGS)"; an invalid or expired entry is a comment. */
 	while (getline(&line, &room, content) >= 0) {
 		char *tab = strchr(line, '\t'), *open = tab != NULL ? strrchr(tab, '(') : NULL,
 		     *close = open != NULL ? strrchr(open, ')') : NULL;
@@ -130,7 +130,7 @@ int exports_knfsd_path(FILE *content, const struct nfs_handle *h, const char *do
 	size_t room = 0;
 
 	*ret = NULL;
-	/* "DOMAIN FSIDTYPE FSID PATH"; without a path when there is none. */
+	/* "DOMAIN FSIDTYPE FSID PATH"; a negative entry has no path. */
 	while (getline(&line, &room, content) >= 0) {
 		char *save = NULL, *whose = strtok_r(line, " \n", &save), *type = strtok_r(NULL, " \n", &save),
 		     *fsid = strtok_r(NULL, " \n", &save), *path = strtok_r(NULL, " \n", &save);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the kernel's NFS server goes by, as long as it does not ask mountd again: /proc/net/rpc/nfsd.export
- * (fs/nfsd/export.c svc_export_show) and nfsd.fh (expkey_show). An etab that was written without
- * exportfs(8) may say something else.
+ * The exports in the caches of the kernel's NFS server, which the server uses until it asks mountd again:
+ * /proc/net/rpc/nfsd.export (fs/nfsd/export.c svc_export_show) and nfsd.fh (expkey_show). They may differ from an etab
+ * that was written without exportfs(8). The functions read the text of the caches and have no state; any thread.
  */
 #pragma once
 
@@ -12,11 +12,14 @@
 #include "sidecar/backing/nfs_handle.h"
 
 /*
- * The terms on which the domain (names_knfsd.h) has the path: 1 with those of *perms replaced that the
- * server keeps, 0 when it would ask mountd. *perms has the etab's, which decide between the anonymous ids
- * 65534 and -2: the kernel prints neither.
+ * The options of the path for the domain (names_knfsd.h): 1, and replaces the options in *perms that the cache has; 0
+ * if the server would ask mountd. *perms has the options of the etab, which decide between the anonymous ids 65534 and
+ * -2: the kernel prints neither.
  */
 int exports_knfsd_terms(FILE *content, const char *path, const char *domain, struct export_perms *perms);
 
-/* Where the server looks for the handle's files; to be freed. 1; 0 when it would ask mountd; -ENOMEM. */
+/*
+ * The directory in which the server finds the handle's files: 1 with the path, which the caller frees; 0 if the server
+ * would ask mountd; -ENOMEM.
+ */
 int exports_knfsd_path(FILE *content, const struct nfs_handle *h, const char *domain, char **ret);

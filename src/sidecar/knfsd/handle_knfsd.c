@@ -20,7 +20,7 @@ static const uint8_t fsid_lengths[] = {
 	[KNFSD_FSID_UUID16_INUM] = 24,
 };
 
-/* Kernel handles that carry the parent directory: enum fid_type of include/linux/exportfs.h. */
+/* True for types of kernel handles that include the parent directory: enum fid_type of include/linux/exportfs.h. */
 static bool names_parent(uint8_t type)
 {
 	switch (type) {
@@ -32,7 +32,7 @@ static bool names_parent(uint8_t type)
 	case 0x62: /* FILEID_NILFS_WITH_PARENT */
 	case 0x72: /* FILEID_FAT_WITH_PARENT */
 		return true;
-	default: /* another one is found out when the file is asked for its own handle */
+	default: /* export_mount_resolve() finds out others, when it compares with the file's own handle */
 		return false;
 	}
 }
@@ -58,7 +58,7 @@ enum reason handle_knfsd_decode(const struct broker_fh *fh, struct nfs_handle *r
 	h.is_root = h.kernel_type == 0;
 	if (h.is_root ? left != 0 : left < 4 || left > sizeof(h.kernel))
 		return REASON_BAD_HANDLE;
-	/* nfsd_set_fh_dentry() turns the fsid into ENCODE_DEV's and then finds the file id where it is not. */
+	/* nfsd_set_fh_dentry() converts this fsid to ENCODE_DEV, and then looks for the file id at a wrong offset. */
 	if (h.fsid_type == KNFSD_FSID_MAJOR_MINOR && !h.is_root)
 		return REASON_BAD_HANDLE;
 	if (names_parent(p[3]))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * knfsd's file handles, taken apart. Pure: nothing is looked up, nothing is trusted.
+ * Takes knfsd's file handles apart. Pure: looks nothing up and trusts no byte.
  *
- *   version 1, auth type 0, fsid type, file id type (a byte each), fsid, file id
+ *   version 1, auth type 0, fsid type, file id type (one byte each), fsid, file id
  *   (include/linux/nfsd/nfsfh.h; fs/nfsd/nfsfh.c: fh_compose, nfsd_set_fh_dentry)
  *
- * File id type 0 is the export's directory itself; others are the kernel's handle types with
- * the kernel's bytes. All in host byte order, but for the old device types.
+ * File id type 0 is the export's directory; the other types are the kernel's handle types, with the kernel's bytes. All
+ * integers are in host byte order, except in the old device types.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 enum knfsd_fsid {
 	KNFSD_FSID_DEV = 0,         /* major << 16 | minor in network order, inode */
 	KNFSD_FSID_NUM = 1,         /* fsid=N */
-	KNFSD_FSID_MAJOR_MINOR = 2, /* the same as DEV with more bits; of an export's root only */
+	KNFSD_FSID_MAJOR_MINOR = 2, /* DEV with more bits; in handles of an export's root only */
 	KNFSD_FSID_ENCODE_DEV = 3,  /* new_encode_dev() in host order, inode */
 	KNFSD_FSID_UUID4_INUM = 4,  /* inode (4 bytes), UUID folded to 4 bytes */
 	KNFSD_FSID_UUID8 = 5,       /* UUID folded to 8 bytes */
@@ -27,7 +27,7 @@ enum knfsd_fsid {
 };
 
 /*
- * REASON_BAD_HANDLE for what knfsd does not make. REASON_SUBTREE_CHECK for a handle that names its
- * directory, too: only subtree_check exports have them.
+ * REASON_BAD_HANDLE for a handle that knfsd does not make. REASON_SUBTREE_CHECK for a handle that also names the file's
+ * directory: only exports with subtree_check have such handles.
  */
 enum reason handle_knfsd_decode(const struct broker_fh *fh, struct nfs_handle *ret);

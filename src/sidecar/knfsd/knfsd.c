@@ -26,7 +26,7 @@ static int load(const char *config, struct export_table **ret, struct conf_error
 
 /* ---- the running server ---- */
 
-/* /proc/fs/nfsd/portlist: a line a socket, "tcp 2049". */
+/* /proc/fs/nfsd/portlist: one line per socket, "tcp 2049". */
 static uint16_t port(const struct export_table *t)
 {
 	char text[1024];
@@ -51,10 +51,9 @@ static int serves(void)
 }
 
 /*
- * With mountd --manage-gids the kernel asks for every caller's groups, so the peer that just talked to
- * the server is in this cache, and an answer is there. Without it there never is one (auth_unix_gid()).
- * Answers expire: once there was one, the caller's own groups are not believed any more. That there is
- * none is asked at most once a second.
+ * With mountd --manage-gids the kernel asks mountd for the groups of every caller, and keeps the answers in this cache;
+ * without it the cache is always empty (auth_unix_gid()). Answers expire. So after the first answer the caller's own
+ * groups are never believed again. While the cache is empty it is read at most once per second.
  */
 static int managed_groups(struct broker_cred *cred)
 {
@@ -75,7 +74,10 @@ static int managed_groups(struct broker_cred *cred)
 	return seen ? found : -ENODATA;
 }
 
-/* Opens what the kernel has cached; *ret_domain is what it calls the peer, to be freed. NULL when it has nothing. */
+/*
+ * Opens a cache of the kernel. *ret_domain is the kernel's name for the peer, which the caller frees. NULL without a
+ * name.
+ */
 static FILE *open_cache(const char *path, const struct ip_address *peer, char **ret_domain)
 {
 	return names_knfsd_cached(peer, ret_domain) > 0 ? fopen(path, "re") : NULL;
@@ -97,7 +99,7 @@ static int path_of(const struct ip_address *peer, const struct nfs_handle *h, ch
 	return f != NULL ? exports_knfsd_path(f, h, domain, ret) : 0;
 }
 
-/* ---- whose handle it is: match_fsid() of nfs-utils' support/export/cache.c ---- */
+/* ---- the export of a handle: match_fsid() of nfs-utils' support/export/cache.c ---- */
 
 static bool is_number(const struct export_client *c, const struct nfs_handle *h)
 {
@@ -107,7 +109,10 @@ static bool is_number(const struct export_client *c, const struct nfs_handle *h)
 	return c->fsid.kind == EXPORT_FSID_NUMBER && c->fsid.number == number;
 }
 
-/* Whoever it is exported to: a peer that is refused should hear that, not that there is no export. */
+/*
+ * Looks at the entries of all clients, so that a peer without an entry is refused as a client, not for a missing
+ * export.
+ */
 static bool names(const struct export_entry *e, const struct nfs_handle *h)
 {
 	for (size_t i = 0; i < e->nclients && h->fsid_type == KNFSD_FSID_NUM; i++)
@@ -121,7 +126,7 @@ static bool same_device(const struct filesystem_id *id, uint32_t major, uint32_t
 	return id->dev_major == major && id->dev_minor == minor && id->inode == inode;
 }
 
-/* get_uuid(): hexadecimal digits, whatever stands between them, folded into length bytes. */
+/* get_uuid(): folds the hexadecimal digits of a text into length bytes, and ignores other characters. */
 static void fold(const char *text, uint8_t *ret, size_t length)
 {
 	size_t i = 0;
@@ -138,7 +143,7 @@ static void fold(const char *text, uint8_t *ret, size_t length)
 	}
 }
 
-/* Filesystems that mountd does not ask blkid about (nonblkid_filesystems), of those that have a UUID. */
+/* True for filesystems with a UUID for which mountd does not ask blkid (nonblkid_filesystems). */
 static bool uuid_is_not_used(uint32_t type)
 {
 	return type == BTRFS_SUPER_MAGIC || type == TMPFS_MAGIC || type == 0x2fc12fc1 /* ZFS */;
@@ -152,7 +157,7 @@ static bool same_uuid(const char *text, const uint8_t *wanted, size_t length)
 	return memcmp(folded, wanted, length) == 0;
 }
 
-/* uuid_by_path(): the filesystem's own, or what statfs says; handles made from either are honoured. */
+/* uuid_by_path(): the filesystem's own UUID, or the fsid of statfs(2); mountd honours handles with either. */
 static bool has_uuid(const struct filesystem_id *id, const uint8_t *wanted, size_t length)
 {
 	char text[2 * sizeof(id->uuid) + 1];
@@ -206,7 +211,7 @@ static bool owns(const struct export_table *t, const struct export_client *c, co
 	return false;
 }
 
-/* ---- READ and WRITE: nfsd_permission() asks the kernel and nobody else ---- */
+/* ---- READ and WRITE: nfsd_permission() has no rule besides the kernel's ---- */
 
 static bool kernel_decides(const struct access_file *f, const struct broker_cred *cred)
 {

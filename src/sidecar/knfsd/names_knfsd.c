@@ -7,7 +7,7 @@
 #include "sidecar/host/host_names.h"
 #include "sidecar/host/name_thread.h"
 
-/* ---- what the kernel was told ---- */
+/* ---- mountd's answers in the kernel's cache ---- */
 
 int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret)
 {
@@ -16,7 +16,7 @@ int names_knfsd_domain(FILE *content, const struct ip_address *peer, char **ret)
 	int found = 0;
 
 	*ret = NULL;
-	/* "nfsd 192.0.2.1 DOMAIN"; a comment when it is not valid, or not any more. */
+	/* "nfsd 192.0.2.1 DOMAIN"; an invalid or expired entry is a comment. */
 	while (found == 0 && getline(&line, &room, content) >= 0) {
 		char *save = NULL, *class = strtok_r(line, " \n", &save), *address = strtok_r(NULL, " \n", &save),
 		     *domain = strtok_r(NULL, " \n", &save);
@@ -40,7 +40,7 @@ int names_knfsd_cached(const struct ip_address *peer, char **ret)
 	return f != NULL ? names_knfsd_domain(f, peer, ret) : 0;
 }
 
-/* client_member() */
+/* client_member(): true if the domain, a list with commas, has the name. */
 static bool is_member(const char *domain, const char *name)
 {
 	size_t length = strlen(name);
@@ -65,7 +65,7 @@ static bool ask_kernel(const struct export_table *t, const struct ip_address *pe
 	return true;
 }
 
-/* ---- what mountd would say ---- */
+/* ---- the name services, as mountd asks them ---- */
 
 struct question {
 	const struct export_table *table;
@@ -76,7 +76,7 @@ struct question {
 	int named; /* host_name_of() */
 };
 
-/* Its name, or one of its further ones. */
+/* True for the peer's name, or for an alias. */
 static bool any_name(const struct question *q, bool (*is)(const char *pattern, const char *name), const char *pattern)
 {
 	bool found = is(pattern, q->name);
@@ -86,13 +86,13 @@ static bool any_name(const struct question *q, bool (*is)(const char *pattern, c
 	return found;
 }
 
-/* wildmat(): a star takes dots too, and case does not matter */
+/* wildmat(): a star fits dots, too; case is ignored */
 static bool fits(const char *pattern, const char *name)
 {
 	return fnmatch(pattern, name, FNM_CASEFOLD) == 0;
 }
 
-/* check_netgroup(): by its names, its address, and its name without the domain */
+/* check_netgroup(): looks for the peer's names, its address, and its name without the domain */
 static bool in_netgroup(const struct question *q, const char *netgroup)
 {
 	char address[IP_ADDRESS_TEXT], name[NI_MAXHOST];
@@ -117,7 +117,7 @@ static void ask_name_services(void *arg)
 	struct question *q = arg;
 
 	q->named = host_name_of(q->peer, q->name);
-	/* Versions of mountd differ in whether they believe a name that does not lead back to the address. */
+	/* Some versions of mountd accept a name that does not lead back to the address, others do not. */
 	if (q->named > 0 && host_has_address(q->name, q->peer) <= 0)
 		q->named = -EAGAIN;
 	if (q->named > 0)

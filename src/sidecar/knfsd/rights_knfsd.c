@@ -23,7 +23,7 @@ int rights_knfsd_squash(const struct export_perms *perms, const struct broker_cr
 		for (uint32_t i = 0; i < wire->ngroups; i++) {
 			uint32_t group = wire->groups[i];
 
-			/* One that is no group at all is nobody's, and setgroups(2) would refuse it. */
+			/* -1 is no valid group, and setgroups(2) refuses it. */
 			if (group != INVALID_ID)
 				c.groups[c.ngroups++] = squash_root && group == 0 ? perms->anon_gid : group;
 		}
@@ -36,7 +36,7 @@ int rights_knfsd_squash(const struct export_perms *perms, const struct broker_cr
 	return 0;
 }
 
-/* The rest of a line: " 2001 2002", as many as were said. */
+/* Reads the rest of a line, " 2001 2002". 0 unless it has count groups. */
 static int read_groups(const char *text, uint64_t count, struct broker_cred *cred)
 {
 	struct broker_cred c = *cred;
@@ -65,7 +65,7 @@ int rights_knfsd_groups(FILE *content, struct broker_cred *cred, bool *ret_any)
 	int found = 0;
 
 	*ret_any = false;
-	/* "1001 2: 2001 2002"; a comment when it is no answer, or not any more. */
+	/* "1001 2: 2001 2002"; a negative or expired entry is a comment. */
 	while (found == 0 && getline(&line, &room, content) >= 0) {
 		char *colon = strchr(line, ':'), *blank = strchr(line, ' ');
 		uint64_t uid, count;
@@ -89,7 +89,10 @@ int rights_knfsd_access(const struct access_file *f, const struct broker_cred *c
 	if (r >= 0) {
 		if (thread_cred_allows(f->fd, R_OK))
 			bits |= NFS_ACCESS_READ;
-		/* Immutable files are the kernel's own no; so are read-only mounts, but fd may be on another. */
+		/*
+		 * The kernel refuses immutable files itself. It refuses read-only mounts, too, but fd may be on a
+		 * clone.
+		 */
 		if (export_writable && !f->read_only && thread_cred_allows(f->fd, W_OK))
 			bits |= NFS_ACCESS_EXTEND | (f->append_only ? 0 : NFS_ACCESS_MODIFY);
 		if (thread_cred_allows(f->fd, X_OK))

@@ -13,7 +13,7 @@
 
 /* ---- sockets from systemd ---- */
 
-/* The number of descriptors that were passed to this very process. */
+/* The number of descriptors that systemd passed to this process. */
 static unsigned passed_fds(void)
 {
 	const char *pid = getenv("LISTEN_PID"), *fds = getenv("LISTEN_FDS");
@@ -25,7 +25,7 @@ static unsigned passed_fds(void)
 	return (unsigned)value;
 }
 
-/* The port of a TCP socket that listens, otherwise 0. */
+/* The port of a listening TCP socket; 0 for another descriptor. */
 static uint16_t listening_port(int fd)
 {
 	struct sockaddr_storage at;
@@ -69,7 +69,7 @@ void probe_listeners_done(struct probe_listeners *l)
 		(void)close_fd(l->list[--l->count].fd);
 }
 
-/* ---- sockets of our own ---- */
+/* ---- the sidecar's own sockets ---- */
 
 static bool same_listener(const struct nfs_listener *a, const struct nfs_listener *b)
 {
@@ -129,7 +129,7 @@ static bool is_open(const struct probe_listeners *l, const struct nfs_listener *
 	return false;
 }
 
-/* The first socket decides about the port. */
+/* Opens a socket. The first socket decides the port of all. */
 static int open_one(struct probe_listeners *l, const struct nfs_listener *at)
 {
 	int fd = listen_at(at, l->port);

@@ -16,17 +16,17 @@
 #include "sidecar/probes/probe_listeners.h"
 #include "sidecar/exports/server_kind.h"
 
-#define PLACES           192 /* of connections from ports that everybody may use */
-#define RESERVED_PLACES  64  /* of those from ports below 1024 */
+#define PLACES           192 /* for connections from ports that all processes may use */
+#define RESERVED_PLACES  64  /* for connections from ports below 1024 */
 #define MAX_CONNECTIONS  (PLACES + RESERVED_PLACES)
-#define MAX_OF_ADDRESS   48 /* of each of the two kinds */
+#define MAX_OF_ADDRESS   48 /* places of either kind per source address */
 #define ACCEPTED_AT_ONCE 256
-#define QUESTION_MS      3000 /* from the connection to the whole question */
+#define QUESTION_MS      3000 /* from the connection to its complete question */
 #define STOP_WAIT_S      2
-#define FOLLOW_MS        1000 /* how often the NFS server's sockets are looked at, with no question */
-#define LOOK_MS          100  /* with many questions: from one look to the next one, at least; */
-#define LOOK_SHARE       10   /* ... looks take at most this part of the time ... */
-#define LOOK_MOST_MS     1000 /* ... but no question waits longer */
+#define FOLLOW_MS        1000 /* between two looks at the NFS server's sockets, without questions */
+#define LOOK_MS          100  /* between two looks with questions, at least */
+#define LOOK_SHARE       10   /* looks use at most one tenth of the time ... */
+#define LOOK_MOST_MS     1000 /* ... but the next look comes after so long at the latest */
 #define FIRST_FREE_PORT  1024
 
 struct connection {
@@ -34,12 +34,12 @@ struct connection {
 	struct ip_address peer;
 	uint16_t port;
 	uint64_t accepted_ms;
-	uint64_t number; /* the order in which they came */
+	uint64_t number; /* increases with each connection, so that the oldest can be found */
 	size_t received;
 	uint8_t buf[ONCRPC_MAX_RECORD];
 };
 
-/* Of one who was not seen among the NFS server's clients: he may have become one since the last look. */
+/* A question from an address that was no client of the NFS server at the last look, but may be a client now. */
 struct question {
 	uint8_t nonce[NONCE_BYTES];
 	struct ip_address peer;
@@ -51,11 +51,11 @@ struct rpc_server {
 	struct wake stop;
 	struct broker *broker;
 	struct export_store *exports;
-	/* the thread's own from here on */
+	/* the fields below belong to the thread */
 	struct probe_listeners listeners;
 	struct nfs_clients clients;
-	uint64_t looked_ms, look_again_ms;       /* when the last look ended, and the earliest time for the next one */
-	struct question waiting[REGISTRY_SLOTS]; /* for the next look */
+	uint64_t looked_ms, look_again_ms;       /* the end of the last look, and the earliest time for the next */
+	struct question waiting[REGISTRY_SLOTS]; /* questions that wait for the next look */
 	unsigned nwaiting;
 	uint64_t accepted;
 	struct connection connections[MAX_CONNECTIONS]; /* PLACES, then RESERVED_PLACES */
@@ -70,7 +70,7 @@ static uint16_t nfs_port(struct rpc_server *s)
 	return port;
 }
 
-/* ---- whose questions are believed ---- */
+/* ---- questions: only those of the NFS server's clients count ---- */
 
 static void match(struct rpc_server *s, const struct question *q)
 {
@@ -97,8 +97,8 @@ static void decide_waiting(struct rpc_server *s)
 }
 
 /*
- * Where the NFS server listens, and who is connected to it. The kernel goes through all of its TCP sockets for that,
- * so it is asked for all questions that come meanwhile together, and the more rarely the longer it takes.
+ * Updates the NFS server's listeners and clients, and decides the waiting questions. For the lists, the kernel visits
+ * all of its TCP sockets. So one look serves all waiting questions, and slow looks are less frequent.
  */
 static void look(struct rpc_server *s)
 {
@@ -119,7 +119,9 @@ static void look(struct rpc_server *s)
 	s->look_again_ms = s->looked_ms + MIN(MAX((s->looked_ms - began) * (LOOK_SHARE - 1), LOOK_MS), LOOK_MOST_MS);
 }
 
-/* The nonces of sessions that have ended make place: there are never more than slots of the others. */
+/*
+ * Drops the questions of sessions that have ended. The remaining questions fit, since each has a slot of the registry.
+ */
 static void forget_ended(struct rpc_server *s)
 {
 	unsigned n = 0;
@@ -143,7 +145,7 @@ static void wait_for_look(struct rpc_server *s, const struct question *q)
 		s->waiting[s->nwaiting++] = *q;
 }
 
-/* What UUID_IS_LOCAL sets off, at once or after the next look. Nothing of it shows in the reply. */
+/* Handles UUID_IS_LOCAL, at once or after the next look. The reply does not depend on it. */
 static void on_uuid(struct rpc_server *s, const struct connection *c, const uint8_t *uuid)
 {
 	struct question q = {.peer = c->peer, .port = c->port};
@@ -173,9 +175,9 @@ static void drop(struct connection *c)
 }
 
 /*
- * A place among those of its kind: a free one, or that of the oldest connection, from the same address where
- * that has as many as it may. A question that has come whole was answered already, so none is lost here but one that
- * is late.
+ * A place for a new connection: a free place, or the place of the oldest connection; the oldest from the same address,
+ * if that address is at its limit. Complete questions are answered when they arrive, so only a connection whose
+ * question is late can lose its place.
  */
 static struct connection *make_place(struct rpc_server *s, const struct ip_address *peer, bool reserved)
 {
@@ -201,7 +203,7 @@ static struct connection *make_place(struct rpc_server *s, const struct ip_addre
 		return free_place;
 	if (same >= MAX_OF_ADDRESS)
 		oldest = oldest_same;
-	if (oldest != NULL) /* it is: all places are taken */
+	if (oldest != NULL) /* always true, since all places are taken */
 		drop(oldest);
 	return oldest;
 }
@@ -225,7 +227,7 @@ static enum oncrpc_result answer(struct rpc_server *s, const struct connection *
 	}
 }
 
-/* One whole record; a negative errno when the connection is to be closed. */
+/* Answers one whole record. A negative errno if no reply could be sent. */
 static int on_record(struct rpc_server *s, struct connection *c, size_t size)
 {
 	enum oncrpc_result result;
@@ -242,11 +244,11 @@ static int on_record(struct rpc_server *s, struct connection *c, size_t size)
 	n = oncrpc_encode_reply(call.xid, result, LOCAL_RPC_VERSION, out, sizeof(out));
 	if (n < 0)
 		return (int)n;
-	/* A peer that leaves no room for 28 bytes is not worth waiting for. */
+	/* The thread does not wait for a client whose socket has no room for a reply of 28 bytes. */
 	return send(c->fd, out, (size_t)n, MSG_NOSIGNAL | MSG_DONTWAIT) == n ? 0 : -EIO;
 }
 
-/* One question a connection. */
+/* Reads from a connection; one question is allowed per connection. */
 static void on_readable(struct rpc_server *s, struct connection *c)
 {
 	ssize_t n = recv(c->fd, c->buf + c->received, sizeof(c->buf) - c->received, MSG_DONTWAIT);
@@ -266,7 +268,7 @@ static void on_readable(struct rpc_server *s, struct connection *c)
 	drop(c);
 }
 
-/* True if a connection was there. */
+/* True if a connection was waiting. */
 static bool accept_one(struct rpc_server *s, int listener)
 {
 	struct sockaddr_storage from, own;
@@ -291,7 +293,7 @@ static bool accept_one(struct rpc_server *s, int listener)
 		.port = port,
 		.accepted_ms = now_ms(),
 		.number = ++s->accepted};
-	/* Mostly the question came along: it is answered before another connection could take the place. */
+	/* Usually the question is already there; it is answered before another connection can take the place. */
 	on_readable(s, place);
 	return true;
 }
@@ -305,7 +307,9 @@ static void drop_old(struct rpc_server *s)
 			drop(&s->connections[i]);
 }
 
-/* What the poll found; false when it is time to end. The order: a listener may be closed by what is answered. */
+/*
+ * Handles the result of poll(2); false if the thread is to end. Each answer may change the listeners, hence the checks.
+ */
 static bool handle(struct rpc_server *s, const struct pollfd *fds, unsigned nlisteners)
 {
 	if (fds[0].revents != 0)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * ONC RPC 400122 for the network: UUID_IS_LOCAL at the addresses that the NFS server listens on (probe_listeners).
- * One thread, one poll loop; everything that comes in is hostile.
+ * The server of ONC RPC program 400122 on the network: UUID_IS_LOCAL, at the addresses on which the NFS server listens
+ * (probe_listeners). One thread with one poll loop, to which all state belongs. All input is hostile.
  *
- * The reply is the same whatever was found. What follows from a call goes to the session that
- * announced the UUID (broker_match), and only when the caller's address also holds an established
- * connection to the NFS server: a firewall that shuts the server's port is not walked around here.
+ * The reply does not depend on the result of the checks. The result goes to the session that announced the UUID
+ * (broker_match()), and only if the caller's address has an established connection to the NFS server: so a firewall
+ * that closes the server's port also keeps its files.
  *
- * Nobody holds the port up: all that wait are accepted at once, a connection asks one question and has little time
- * for it, and where there is no room the oldest goes that has not asked. Source ports below 1024, which only
- * privileged processes have, have places of their own.
+ * No client can block the port: the thread accepts all waiting connections at once, a connection may send one question
+ * within a short time, and when all places are taken, the oldest connection without a question is closed. Source ports
+ * below 1024, which only privileged processes have, have places of their own.
  */
 #pragma once
 
@@ -19,9 +19,9 @@
 struct rpc_server;
 
 /*
- * Makes the thread. The broker and the exports must outlive it. An error when there is none, or when
- * the NFS server serves and its addresses are taken on our port; the log says so.
+ * Starts the thread. The broker and the exports must outlive it. A negative errno, after a message in the log, if no
+ * thread can be made, or if the NFS server listens and no socket for probes can be opened.
  */
 int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports, struct rpc_server **ret);
-/* Ends the thread and closes everything. NULL; or s, and nothing is closed, when the thread does not end within 2 s. */
+/* Ends the thread, and closes all sockets. NULL; or s, with nothing closed, if the thread does not end within 2 s. */
 struct rpc_server *rpc_server_stop(struct rpc_server *s);

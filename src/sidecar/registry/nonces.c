@@ -16,11 +16,11 @@ static int write_slot(void *to, const void *from, size_t size)
 		return 0;
 	if (errno == EFAULT)
 		return -EFAULT;
-	memcpy(to, from, size); /* a seccomp filter does not allow that call */
+	memcpy(to, from, size); /* a seccomp filter forbids process_vm_writev() */
 	return 0;
 }
 
-/* The state comes last: a reader who sees it sees the hash. */
+/* Writes the state last, so that a reader who sees the state sees the hash, too. */
 static int publish(struct registry_slot *slot, const uint8_t hash[NONCE_BYTES], enum registry_slot_state state)
 {
 	const uint32_t number = (uint32_t)state;
@@ -30,7 +30,7 @@ static int publish(struct registry_slot *slot, const uint8_t hash[NONCE_BYTES], 
 	return r < 0 ? r : write_slot(&slot->state, &number, sizeof(number));
 }
 
-/* What cannot be written here the next announcement cannot either, and tells. */
+/* Ignores a failed write: the next nonces_announce() fails, too, and reports the error. */
 static void release(struct nonces *n, uint32_t slot)
 {
 	n->entries[slot] = (struct nonce_entry){0};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * True owners of the machine: clients with CAP_SYS_ADMIN in the initial user namespace, who may be sent descriptors for
- * writing. A client shows it by a memfd with the attribute OWNER_PROOF (registry_layout.h).
+ * Recognises clients that own the machine: they have CAP_SYS_ADMIN in the initial user namespace, and may get
+ * descriptors for writing. The proof is a memfd with the attribute OWNER_PROOF (registry_layout.h).
  *
- * The descriptor that comes is hostile. Its device number says whether it lies on the kernel's own tmpfs, where
- * nobody but the initial user namespace's root sets such attributes, and where no call waits; nothing else is called on
- * it before. The session's own thread does this.
+ * The descriptor is hostile. The first call on it reads the device number. A descriptor on the kernel's own tmpfs is
+ * safe: no call on it waits, and only root of the initial user namespace can set such attributes. Other descriptors get
+ * no further call. The functions have no state; guarded_receive.h has the process that calls owner_check().
  *
  * Neither a pid nor a uid would prove as much: pids are used again, and a container's root has uid 0, too. The client
  * must know the proof's value, which nobody else can read, so no peer can borrow another peer's proof.
@@ -20,5 +20,5 @@
 /* The device number of every memfd of this kernel. */
 int owner_check_device(dev_t *ret);
 
-/* True if the descriptor lies on that device and carries this very proof. */
+/* True if the descriptor is a regular file on that device, with exactly this proof. */
 bool owner_check(int fd, dev_t device, const struct owner_proof *wanted);

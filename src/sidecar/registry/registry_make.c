@@ -28,12 +28,12 @@
 #include "base/whole_io.h"
 
 #define TIME_LIMIT_MS 10000
-#define BACKLOG       4096 /* net.core.somaxconn may be less: strangers stand in it, too */
+#define BACKLOG       4096 /* large, since hostile clients wait in it, too; net.core.somaxconn may be less */
 #define SECRET_PREFIX ".localiofs-"
 #define SECRET_NAME   (sizeof(SECRET_PREFIX) + UUID_STR_LEN)
 #define FD_PATH       64 /* bytes of "/proc/self/fd/N/NAME" */
 
-/* What the child has to say; behind it come the listener and the file, a message each. */
+/* The child's result. The listener travels with it; the file travels with a second message. */
 struct result {
 	int error;
 	struct registry_fault fault;
@@ -62,7 +62,7 @@ static void secret_name(char ret[SECRET_NAME])
 	uuid_unparse_lower(uuid, ret + strlen(SECRET_PREFIX));
 }
 
-/* By the inode, O_PATH descriptors included. */
+/* Sets the mark of an inode; fd may be an O_PATH descriptor. */
 static int set_mark(int fd)
 {
 	struct registry_mark mark;
@@ -93,7 +93,9 @@ static int take_directory(int dir, const char *path, uid_t uid, struct registry_
 	return r < 0 ? fail(fault, r, "%s: its attribute " REGISTRY_MARK " cannot be set: %s", path, strerror(-r)) : 0;
 }
 
-/* A socket that carries no mark is nobody's: whoever listens there, it is replaced. */
+/*
+ * Fails if another sidecar listens. A socket without a mark is no sidecar's, and is replaced even if a process listens.
+ */
 static int check_alone(int dir, struct registry_fault *fault)
 {
 	struct registry_fault ignored;
@@ -110,7 +112,7 @@ static int check_alone(int dir, struct registry_fault *fault)
 	return fail(fault, -EADDRINUSE, BROKER_SOCKET_NAME " in the registry: another sidecar listens on it");
 }
 
-/* Of children that were killed. */
+/* Removes the temporary files of children that were killed. */
 static void remove_leftovers(int dir)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -126,7 +128,7 @@ static void remove_leftovers(int dir)
 	(void)closedir(list);
 }
 
-/* The new file, in its place. */
+/* Makes a new file under its final name. */
 static int make_file(int dir, struct registry_fault *fault)
 {
 	struct registry_file content = {.header = {.version = REGISTRY_VERSION, .slots = REGISTRY_SLOTS}};
@@ -140,7 +142,7 @@ static int make_file(int dir, struct registry_fault *fault)
 		fd = r = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, REGISTRY_FILE_MODE);
 	if (r == -1)
 		r = -errno;
-	if (r >= 0) /* all of it, so that no page is missing later */
+	if (r >= 0) /* the whole file, so that all of its pages exist */
 		r = write_all(fd, &content, sizeof(content));
 	if (r >= 0)
 		r = set_mark(fd);
@@ -153,8 +155,8 @@ static int make_file(int dir, struct registry_fault *fault)
 }
 
 /*
- * True if this process listens on the socket inode, and not one that had the same number before; the connection that
- * shows it is gone again.
+ * True if this process listens on the socket's inode. Proved by a connection, which is closed again; the pid of the
+ * peer might be reused, so the peer's process must still exist.
  */
 static bool is_own(int listener, int path)
 {
@@ -202,8 +204,10 @@ static int make_socket(int dir, struct registry_mark *ret_mark, struct registry_
 	char name[SECRET_NAME];
 	int r = fd < 0 ? -errno : 0;
 
-	/* What a stranger sends along hangs whoever closes it: before the match nothing can be sent along. Since
-	 * Linux 6.16. */
+	/*
+	 * A hostile descriptor hangs the process that closes it. From Linux 6.16 on, a client cannot send descriptors
+	 * before its match.
+	 */
 	if (r == 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
 	secret_name(name);
@@ -249,7 +253,8 @@ static int make_all(const char *path, uid_t uid, gid_t gid, struct result *ret, 
 	if (r < 0)
 		return fail(&ret->fault, r, "the registry's user, uid %u: %s", uid, strerror(-r));
 	(void)umask(0);
-	/* Where it is there the parent's lock is not needed, which anybody may hold who can list that. */
+	/* An existing directory is found without the parent's lock, which any process that may list the parent can
+	 * keep. */
 	dir = registry_open_place(path, &ret->fault);
 	made = dir == -ENOENT && mkdir(path, REGISTRY_DIR_MODE) == 0;
 	if (dir == -ENOENT && !made && errno != EEXIST) {
@@ -260,7 +265,7 @@ static int make_all(const char *path, uid_t uid, gid_t gid, struct result *ret, 
 	if (dir == -ENOENT)
 		dir = registry_open_place(path, &ret->fault);
 	r = dir < 0 ? dir : fill_directory(dir, path, uid, ret, ret_file);
-	if (r < 0 && made) /* in the wrong place, or without room: nothing of it stays */
+	if (r < 0 && made) /* leaves no empty directory behind */
 		(void)rmdir(path);
 	return r;
 }
@@ -275,7 +280,7 @@ static int send_with(int to, const void *what, size_t size, int fd)
 	return sendmsg(to, &message, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -errno;
 }
 
-/* Nobody shall wait for the end of this process, which may never come. */
+/* Closes the output, so that no reader of it waits for the end of this process, which may be blocked for ever. */
 static void let_go_of_output(void)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -336,7 +341,7 @@ static int take_over(int listener, int file, const struct result *result, struct
 
 	if (map == MAP_FAILED)
 		return -errno;
-	/* Once more, by the process whose pid clients shall see: unix(7), SO_PEERCRED. */
+	/* listen(2) again, so that clients see this process's pid: unix(7), SO_PEERCRED. */
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
 	if (getsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) < 0)
@@ -365,7 +370,10 @@ int registry_make(const char *path, uid_t uid, gid_t gid, struct registry_made *
 	r = child < 0 ? -errno : receive_result(pair[0], &result, &listener, &file);
 	(void)close_fd(pair[0]);
 	if (r == -ETIMEDOUT) {
-		/* It may wait for a lock where no signal reaches it: nobody waits for it here. */
+		/*
+		 * The child may be blocked on a lock without a reaction to signals, so the sidecar does not wait for
+		 * it.
+		 */
 		(void)kill(child, SIGKILL);
 		return fail(fault, r,
 			"%s: could not be made within %d s: a process keeps the directory locked (of one that is there "

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The registry as the sidecar makes it at its start (registry_layout.h): the directory, the file of slots, and the
- * socket on which it listens, each with its mark. The directory is kept where it is this sidecar's user's, since the
- * bind mounts of containers follow the inode; file and socket are new each time.
+ * Makes the registry at the sidecar's start (registry_layout.h): the directory, the file of slots, and the listening
+ * socket, each with its mark. A directory of the registry's user is kept, since the bind mounts of containers follow
+ * the inode; the file and the socket are always new.
  *
- * Whoever may write in the directory, or list it, can hold its lock for ever. So a child process does all this, with a
- * time limit, as the registry's own user, and nothing is made, removed or renamed there afterwards: a socket
- * that is left behind refuses connections. File and socket get their names when all else is done. The socket's first
- * name cannot be guessed, and the child connects to the inode that it is about to mark and finds itself
- * behind it: nobody can have a socket of his own marked.
+ * A process that may write to the directory, or list it, can hold its lock for ever. So a child process, with the
+ * credentials of the registry's user and within a time limit, makes everything, and afterwards the sidecar makes,
+ * removes and renames nothing in the directory: after its end a socket remains, which refuses connections. The file and
+ * the socket get their final names last. The first name of the socket cannot be guessed, and before the child marks the
+ * inode, it connects to the inode and checks that it is itself the listener. So no other process can get a mark on its
+ * own socket.
  *
- * Once, before the first thread.
+ * Called once, before the first thread.
  */
 #pragma once
 
@@ -23,10 +24,10 @@
 #endif
 
 struct registry_made {
-	int listener;                /* the broker's socket, which listens; non-blocking */
-	struct registry_mark socket; /* its inode */
-	struct registry_file *file;  /* mapped for as long as the process lives */
+	int listener;                /* the broker's listening socket; non-blocking */
+	struct registry_mark socket; /* the socket's inode */
+	struct registry_file *file;  /* mapped until the process ends */
 };
 
-/* 0, or a negative errno and *fault; -EADDRINUSE: another sidecar listens there. */
+/* 0, or a negative errno with *fault; -EADDRINUSE: another sidecar listens on the registry's socket. */
 int registry_make(const char *path, uid_t uid, gid_t gid, struct registry_made *ret, struct registry_fault *fault);

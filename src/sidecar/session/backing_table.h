@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The backing ids that one session has out, each with the real descriptor that was opened before the
- * id was handed out and that COMMIT fsyncs, and a reference to its export's mount. The descriptors that
- * it has out are there, too, under negative numbers and without one of our own. Belongs to the session's
- * thread alone.
+ * The backing ids that a session has granted, each with a descriptor of the file (for COMMIT and so on), and with a
+ * reference to the export's mount. The granted descriptors are in the table, too, under their negative numbers. Belongs
+ * to the session's thread.
  */
 #pragma once
 
@@ -13,13 +12,13 @@
 #include "sidecar/backing/export_mount.h"
 #include "table/hash_table.h"
 
-/* One id. */
+/* One id, or the number of one descriptor. */
 struct backing {
 	struct hash_node by_id; /* the table's */
 	int32_t id;
-	int fd;                  /* the table's; -1 of what was sent away */
-	bool writable;           /* the session may change the file by it */
-	struct broker_cred cred; /* as which the kernel writes to it */
+	int fd;                  /* the table owns it */
+	bool writable;           /* the session may change the file */
+	struct broker_cred cred; /* the credential with which the kernel writes to the file */
 	struct export_mount *mount;
 };
 
@@ -30,15 +29,17 @@ struct backing_table {
 void backing_table_init(struct backing_table *t);
 void backing_table_done(struct backing_table *t); /* closes every descriptor */
 
-/* How many ids and descriptors the session has out. */
+/* The number of ids and descriptors that the session has. */
 size_t backing_table_count(const struct backing_table *t);
 
-/* Copies what; takes over its fd, but not on failure, and refers to its mount. An id that is there already gets what is
- * new. */
+/*
+ * Adds a copy of what, with a reference to its mount, and takes over its fd. Replaces an entry with the same id.
+ * -ENOMEM: the caller keeps fd.
+ */
 int backing_table_add(struct backing_table *t, const struct backing *what);
-/* NULL when it is not there. */
+/* The entry of an id, or NULL. */
 const struct backing *backing_table_find(const struct backing_table *t, int32_t id);
-/* What was granted is withdrawn: none is writable any more. */
+/* After a REVOKE: makes all entries not writable. */
 void backing_table_withdraw(struct backing_table *t);
-/* Closes the descriptor; -ENOENT. */
+/* Removes an entry, and closes its descriptor. 0 or -ENOENT. */
 int backing_table_remove(struct backing_table *t, int32_t id);

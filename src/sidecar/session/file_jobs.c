@@ -13,13 +13,13 @@
 #include "sidecar/broker/packet.h"
 #include "sidecar/backing/thread_cred.h"
 
-#define COPY_MAX (64 << 20) /* bytes at once: nobody can interrupt one, and the client asks again */
+#define COPY_MAX (64 << 20) /* bytes per job: a copy cannot be interrupted, and the client requests the rest */
 
 /* ---- one job ---- */
 
 /*
- * The descriptor is for reading, of a file that its id says may be written. The permission to open it is not
- * the question: whoever owns a file may write to it over NFS, whatever its mode.
+ * Opens a file for writing by its descriptor for reading. As root, not with the caller's credential: an owner may write
+ * to his file over NFS whatever its mode, and the id says that the client may write.
  */
 static int open_for_writing(int fd)
 {
@@ -58,7 +58,7 @@ static int64_t change_as(const struct file_job *job)
 	return r;
 }
 
-/* The kernel asks again whether he may. */
+/* Truncates with the caller's credential, so the kernel checks the permission again. */
 static int64_t truncate_as(const struct file_job *job, struct broker_attr *ret_attr)
 {
 	_cleanup_close_ int target = -1;
@@ -73,7 +73,7 @@ static int64_t truncate_as(const struct file_job *job, struct broker_attr *ret_a
 	return r < 0 ? r : grant_attributes(target, &stx, ret_attr);
 }
 
-/* *ret_attr is of TRUNCATE. */
+/* Runs a job. Only TRUNCATE sets *ret_attr. */
 static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 {
 	off_t at;
@@ -116,7 +116,7 @@ static void drop(struct file_job *job)
 
 /* ---- the queue ---- */
 
-/* 0 and a job, or -ESHUTDOWN. */
+/* Waits for a job. 0, or -ESHUTDOWN. */
 static int take(struct file_jobs *q, struct file_job *ret)
 {
 	LOCKED(&q->lock);
@@ -140,7 +140,7 @@ static void *work(void *arg)
 		int64_t r = run(&job, &attr);
 
 		drop(&job);
-		if (answer(q->socket, &job, r, &attr) < 0) /* the client does not listen: the session ends */
+		if (answer(q->socket, &job, r, &attr) < 0) /* the client does not read, so the session ends */
 			(void)shutdown(q->socket, SHUT_RDWR);
 	}
 	return NULL;
@@ -166,7 +166,7 @@ void file_jobs_done(struct file_jobs *q)
 	}
 }
 
-/* Under the lock. One more thread while jobs wait for one. */
+/* The caller holds the lock. Starts one more worker, up to the limit. 0 if any worker exists. */
 static int start_worker(struct file_jobs *q)
 {
 	int r;
@@ -179,7 +179,7 @@ static int start_worker(struct file_jobs *q)
 	return q->nworkers > 0 ? 0 : -r;
 }
 
-/* A job that changes something, off the queue; false when none waits. */
+/* Takes a waiting job that changes a file; false if no such job waits. */
 static bool take_change(struct file_jobs *q, struct file_job *ret)
 {
 	struct file_job *at, *last;
@@ -189,7 +189,7 @@ static bool take_change(struct file_jobs *q, struct file_job *ret)
 		at = &q->jobs[(q->first + n) % FILE_JOBS_PENDING];
 		if (at->target < 0)
 			continue;
-		/* Their order is nobody's business. */
+		/* The protocol does not promise the order of jobs. */
 		last = &q->jobs[(q->first + --q->pending) % FILE_JOBS_PENDING];
 		*ret = *at;
 		*at = *last;

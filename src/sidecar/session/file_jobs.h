@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What one session has to do with its files that may take long: fsync, fallocate, seek, copy, truncate. A few worker
- * threads do it, so that the session's other requests go on meanwhile. The workers share the session's
- * descriptor table; each job owns duplicates of the descriptors (errors are remembered per open file, which
- * duplicates share) and is answered on the session's socket. The threads are made when the first job comes.
+ * A session's operations on files that may take long: fsync, fallocate, seek, copy, truncate. Worker threads perform
+ * them, so that the session can handle other requests in the meantime. The workers share the session's descriptor
+ * table, and reply on the session's socket. Each job owns duplicates of its descriptors; duplicates share the open
+ * file, which keeps write errors for fsync. A worker starts when a job comes and all workers may be busy.
  *
- * What changes a file is done with the credential that its id was registered with, as the kernel's writes to it
- * are: set-id bits are cleared, reserved blocks and quotas are that user's. A truncation is its caller's own.
+ * A job that changes a file has the credential with which the file's id was registered, like the kernel's writes to
+ * that id: the kernel clears set-id bits, and checks reserved blocks and quotas, for that user. A truncation has the
+ * credential of its request.
  *
- * Guarded by its own mutex, never held across a system call on a file.
+ * The mutex guards the queue. It is never held across a system call on a file.
  *
- * Answers of a session leave in the order of its requests, except answers of file_jobs. A descriptor's number serves in
- * these requests as an id does. A change of a file is refused after a REVOKE, although the kernel's own writes go on.
- * When rights are taken away, waiting jobs are refused. When the sidecar stops, its clients hear of that after the jobs
- * that are under way.
+ * The replies of a session have the order of its requests, except the replies to jobs. The number of a descriptor
+ * serves as an id in the requests for jobs. After a REVOKE a change of a file is refused, although the kernel's own
+ * writes to the id continue; waiting jobs are refused, too. When the sidecar stops, it tells its clients after the
+ * running jobs.
  *
- * TRUNCATE carries a handle and a credential instead of an id: the caller's right to write counts, not an id's. It does
- * the work of ACCESS and SETATTR for a caller who may write; the server decides for an owner without that right and for
- * files with set-id bits. The daemon sends TRUNCATE only while the file is open locally for writing, and not with the
- * mount option sync: the writer's close makes the new size stable, while SETATTR is stable when it is answered.
+ * TRUNCATE has a handle and a credential instead of an id: the caller's right to write counts, not the id's. It does
+ * the work of ACCESS and SETATTR for a caller who may write; the server decides for an owner without that right, and
+ * for files with set-id bits. The daemon sends TRUNCATE only while the file is open locally for writing, and not with
+ * the mount option sync: the writer's close makes the new size stable, while SETATTR is stable when it is answered.
  */
 #pragma once
 
@@ -33,9 +34,9 @@
 struct file_job {
 	uint32_t type; /* BROKER_COMMIT, FALLOCATE, SEEK, COPY, TRUNCATE, SYNC_DIR */
 	uint64_t request;
-	int fd;                  /* what is asked about; of COPY the source */
-	int target;              /* what is changed: FALLOCATE, COPY, TRUNCATE; else -1 */
-	struct broker_cred cred; /* for that */
+	int fd;                  /* the file to read or sync: COMMIT, SYNC_DIR, SEEK, COPY's source; else -1 */
+	int target;              /* the file to change: FALLOCATE, COPY, TRUNCATE; else -1 */
+	struct broker_cred cred; /* the credential for the change */
 	union {
 		struct broker_range range;
 		struct broker_copy copy;
@@ -48,18 +49,18 @@ struct file_jobs {
 	pthread_cond_t wake;
 	pthread_t workers[FILE_JOBS_WORKERS];
 	unsigned nworkers;
-	struct file_job jobs[FILE_JOBS_PENDING]; /* a ring */
+	struct file_job jobs[FILE_JOBS_PENDING]; /* a ring buffer */
 	unsigned first, pending;
 	bool stopping;
-	int socket;
+	int socket; /* the session's, for replies */
 };
 
 void file_jobs_init(struct file_jobs *q, int socket);
-/* Waits for the jobs under way, drops the others. */
+/* Waits for the running jobs, and drops the others. */
 void file_jobs_done(struct file_jobs *q);
-/* Rights were taken away: the jobs that change a file, and wait still, are answered -EBADF. */
+/* After a REVOKE: drops the waiting jobs that change a file, and replies -EBADF to them. 0 or a negative errno. */
 int file_jobs_withdraw(struct file_jobs *q);
-/* Does the job with duplicates of its descriptors, which may be -1, and answers; -EAGAIN when too many are pending. */
+/* Adds a job, with duplicates of its descriptors; a worker will reply. -EAGAIN if too many jobs are waiting. */
 int file_jobs_add(struct file_jobs *q, const struct file_job *job);
-/* Answers, with a negative errno, what is not to be done. */
+/* Replies with a negative errno to a job that is not added. */
 int file_jobs_refuse(const struct file_jobs *q, const struct file_job *job, int error);

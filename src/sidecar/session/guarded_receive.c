@@ -14,16 +14,18 @@
 
 #define STACK_SIZE (128 * 1024)
 
-/* What both processes see; the session's thread stands still while the other one runs. */
+/*
+ * The memory of the call, which both processes share. The session's thread is suspended while the other process runs.
+ */
 struct guarded {
 	_Alignas(16) char stack[STACK_SIZE];
 	int socket;
-	int pass; /* what the judge lets through goes to the session by it */
+	int pass; /* a socket, for the descriptor that the judge accepts */
 	guarded_judge_fn judge;
 	void *arg;
 	struct packet *packet;
-	int received; /* packet_receive() */
-	int judged;
+	int received; /* the result of packet_receive() */
+	int judged;   /* the result of judge */
 };
 
 static int send_fd(int socket, int fd)
@@ -48,7 +50,7 @@ static int take_fd(int socket)
 	return recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) < 0 ? -errno : scm_fd_received(&msg);
 }
 
-/* The process. Its memory goes before its descriptors: the session goes on before these are closed. */
+/* The separate process. Its exit wakes the session's thread (CLONE_VFORK) before the kernel closes its descriptors. */
 static int receive(void *arg)
 {
 	struct guarded *g = arg;
@@ -92,7 +94,7 @@ int guarded_receive(int socket, guarded_judge_fn judge, void *arg, struct packet
 	r = g != NULL ? run(g) : -ENOMEM;
 	if (r >= 0) {
 		*ret_judged = g->judged;
-		if (ret->fd >= 0) /* the number was the process's */
+		if (ret->fd >= 0) /* ret->fd was a number in the separate process's table */
 			ret->fd = g->judged == 0 ? take_fd(pass[0]) : -1;
 	}
 	(void)close_fd(pass[0]);

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Takes a packet that may carry a descriptor, without ever having one that is not what it is to be.
+ * Receives a packet that may carry a descriptor, so that the sidecar never has a hostile descriptor.
  *
- * A descriptor of a FUSE file hangs whoever closes it, for as long as its daemon does not answer the FLUSH: no signal
- * helps, and a process with such a thread does not end. So the packet is received by a process of its own, which shares
- * the sidecar's memory and not its descriptors; only what its judge lets through is passed on. Anything else goes with
- * that process, and what hangs is that. The session waits for it, so that it counts as one, but can be killed.
+ * close(2) of a file on FUSE blocks until the file's daemon answers FLUSH; no signal ends the wait, and a process with
+ * such a thread does not end. So a separate process, which shares the sidecar's memory but not its descriptors,
+ * receives the packet. A judge examines the descriptor there, and the process passes on a good descriptor. A bad
+ * descriptor is closed when the process exits, so only that process can block. The session waits for the process, so a
+ * blocked process counts as a session; the sidecar itself can still be killed.
+ *
+ * For the session's thread; the only state is on the heap for the time of the call.
  */
 #pragma once
 
 #include "sidecar/broker/packet.h"
 
 /*
- * Looks at the descriptor in p->fd, with calls that wait for nobody, in that process: 0 to pass it on, 1 when it is
- * right and has served, or a negative errno.
+ * Examines the descriptor p->fd in the separate process, with calls that cannot wait. 0: pass the descriptor on; 1: the
+ * descriptor is good, and not needed any more; a negative errno: the descriptor is bad.
  */
 typedef int (*guarded_judge_fn)(const struct packet *p, void *arg);
 
 /*
- * packet_receive() with a descriptor. *ret_judged: 0 when there is none or it is in ret->fd, else what the judge said;
- * then ret->fd is -1. Does not return while what came cannot be closed.
+ * packet_receive() with a descriptor. *ret_judged: 0 if no descriptor came, or ret->fd has it; else the judge's result,
+ * and ret->fd is -1. Returns only when a bad descriptor is closed.
  */
 int guarded_receive(int socket, guarded_judge_fn judge, void *arg, struct packet *ret, int *ret_judged);

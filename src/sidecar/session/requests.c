@@ -36,7 +36,8 @@ static int keep_grant(struct session *s, const struct broker_open_reply *reply, 
 int session_on_open(struct session *s, struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
-		     backing_table_count(&s->ids) < s->max_ids && (s->fuse_fd < 0 || s->client->account.connection != NULL) &&
+		     backing_table_count(&s->ids) < s->max_ids &&
+		     (s->fuse_fd < 0 || s->client->account.connection != NULL) &&
 		     account_take(&s->client->broker->account, &s->client->account) >= 0;
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server,
@@ -96,7 +97,8 @@ int session_on_release(struct session *s, struct packet *p)
 
 /* ---- jobs on files ---- */
 
-/* The descriptor, which stays the table's. -ENOENT for an id of another session, and for a descriptor of the client's.
+/*
+ * The descriptor, which stays the table's. -ENOENT for an id of another session, and for a descriptor of the client's.
  */
 static int find_file(const struct session *s, int32_t id, int *ret)
 {

@@ -144,7 +144,8 @@ static int on_event(struct session *s)
 
 	wake_take(s->client->wake);
 	if (s->client->stop) {
-		/* At GOODBYE the client turns to the server; its requests there must come after the jobs that run here.
+		/*
+		 * At GOODBYE the client turns to the server; its requests there must come after the jobs that run here.
 		 */
 		file_jobs_done(&s->jobs);
 		(void)packet_send_status(s->client->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);

@@ -63,12 +63,15 @@ int session_on_announce(struct session *s, struct packet *p);
 int session_on_prove(struct session *s, struct packet *p);
 int session_on_hello(struct session *s, struct packet *p);
 
-/* UUID_IS_LOCAL came with the session's nonce, from peer and port: tells the client. A negative errno ends the session.
+/*
+ * UUID_IS_LOCAL came with the session's nonce, from peer and port: tells the client. A negative errno ends the session.
  */
 int session_on_match(struct session *s, const struct ip_address *peer, uint16_t port);
 
-/* A guarded_judge_fn; arg is the struct session. PROVE's descriptor serves in the judge's process, HELLO's is passed
- * on. */
+/*
+ * A guarded_judge_fn; arg is the struct session. PROVE's descriptor serves in the judge's process, HELLO's is passed
+ * on.
+ */
 int session_judge_descriptor(const struct packet *p, void *arg);
 
 /* ---- requests.c ---- */
