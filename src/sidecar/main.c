@@ -172,9 +172,9 @@ static int loop(struct sidecar *s)
 		if (fds[2].revents != 0)
 			broker_reap(&s->broker);
 		if (s->broker.registry_lost) {
-			log_error("the registry's file was cut short by a process with CAP_DAC_OVERRIDE that sees it "
-				  "writable: no "
-				  "mount could become local any more; mount it read-only into containers");
+			log_error("the registry's file was cut short, by a process with CAP_DAC_OVERRIDE that sees the "
+				  "registry writable: no mount can become local any more; containers must get the "
+				  "registry read-only");
 			return -EFAULT;
 		}
 		if (fds[3].revents != 0)

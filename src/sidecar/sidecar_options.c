@@ -36,13 +36,13 @@ static const struct {
 	int key;              /* the letter of the short form; or a number above all letters */
 	const char *help;
 } table[] = {
-	{"server", "KIND", OPT_SERVER, "the NFS server beside us: knfsd, ganesha or auto (default: find out)"},
-	{"config", "FILE", OPT_CONFIG, "its exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
+	{"server", "KIND", OPT_SERVER, "the kind of NFS server: knfsd, ganesha or auto (default auto)"},
+	{"config", "FILE", OPT_CONFIG, "the server's exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
 	{"registry", "DIR", OPT_REGISTRY, "the registry, on tmpfs (default " REGISTRY_DEFAULT ")"},
-	{"user", "NAME", OPT_USER, "whose the registry is, and nothing else (default " DEFAULT_USER ")"},
+	{"user", "NAME", OPT_USER, "the owner of the registry, a user without other tasks (default " DEFAULT_USER ")"},
 	{"probeport", "PORT", OPT_PROBEPORT, "answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
 	{"recheck", "SECONDS", OPT_RECHECK,
-		"end a session that was not probed anew for so long (default " STRING(RECHECK_S) ")"},
+		"end a session without a new probe after so long (default " STRING(RECHECK_S) ")"},
 	{"check", NULL, OPT_CHECK, "print the exports as understood and exit"},
 	{"debug", NULL, 'd', "log more"},
 	{"version", NULL, 'V', "print the version and exit"},

@@ -284,7 +284,8 @@ static void sweep(struct account *a)
 			if ((e.mask & IN_DELETE_SELF) != 0)
 				forget(a, e.wd);
 			if ((e.mask & IN_Q_OVERFLOW) != 0)
-				log_warning_limited("FUSE connections ended unseen; their ids count for ever");
+				log_warning_limited("inotify lost events: the ids of some ended FUSE connections count "
+						    "until the sidecar ends");
 		}
 	}
 }
@@ -487,8 +488,9 @@ void account_init(struct account *a)
 	list_init(&a->connections);
 	a->fusectl_fd = open_fusectl();
 	if (a->fusectl_fd < 0)
-		log_debug("no fusectl: %s; each session counts its ids alone", strerror(-a->fusectl_fd));
+		log_debug("fusectl cannot be mounted: %s; each session counts as a FUSE connection of its own",
+			strerror(-a->fusectl_fd));
 	a->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (a->inotify_fd < 0)
-		log_warning("backing ids cannot be counted, and none are given: inotify: %s", strerror(errno));
+		log_warning("inotify: %s: backing ids cannot be counted, so no client gets any", strerror(errno));
 }

@@ -82,7 +82,7 @@ static void add_session(struct broker *b, struct broker_session *s)
 
 static void refuse(int fd, uid_t uid)
 {
-	log_warning_limited("uid %u has too many sessions, or the client that it is one of", uid);
+	log_warning_limited("uid %u has too many sessions, or its client (cgroup) has: a connection is refused", uid);
 	if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
 		(void)packet_send_status(fd, BROKER_GOODBYE, 0, -EUSERS, REASON_LIMIT);
 }

@@ -106,7 +106,7 @@ static int take_quoted(struct lexer *l, char **ret)
 			l->p++;
 		if (*l->p == '\0') {
 			free(text);
-			return fail(l, line, "a string that starts here has no end");
+			return fail(l, line, "the string that starts here has no end: a closing quote was expected");
 		}
 		if (*l->p == '\n')
 			l->line++;

@@ -50,14 +50,14 @@ static int read_word(struct reader *r, bool is_path, char *ret, size_t size)
 			r->pos += 3;
 		}
 		if (c == '\0')
-			return etab_fail(&r->at, "a NUL byte in a name");
+			return etab_fail(&r->at, "a name has a NUL byte");
 		if (n + 1 >= size)
-			return etab_fail(&r->at, "a name longer than %zu bytes", size - 1);
+			return etab_fail(&r->at, "a name is longer than %zu bytes", size - 1);
 		ret[n++] = c;
 	}
 	ret[n] = '\0';
 	if (quoted && r->pos == r->end)
-		return etab_fail(&r->at, "a quote that is not closed");
+		return etab_fail(&r->at, "a quoted name has no closing quote");
 	r->pos += quoted;
 	return 0;
 }

@@ -179,7 +179,7 @@ static int read_perm(const struct conf_node *n, struct export_perms *p, struct c
 		return 0;
 	}
 	if (r >= 0 && p->set == before)
-		r = conf_tree_fail(error, n, "%s is there twice", n->name);
+		r = conf_tree_fail(error, n, "%s is set twice, once was expected", n->name);
 	return r < 0 ? r : 1;
 }
 
@@ -252,7 +252,7 @@ static int read_fsal(struct export_entry *e, const struct conf_node *block, stru
 		if (!n->block && is_key(n, "Name"))
 			r = one_value(n, &name, error);
 		else
-			r = export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: FSAL's %s is not known here",
+			r = export_refuse(&e->refusal, REASON_EXPORT_OPTIONS, "%s:%u: key %s of FSAL is not known here",
 				n->file, n->line, n->name);
 		if (r < 0)
 			return r;
@@ -261,8 +261,8 @@ static int read_fsal(struct export_entry *e, const struct conf_node *block, stru
 		return conf_tree_fail(error, block, "FSAL has no Name");
 	if (strcasecmp(name, "VFS") != 0)
 		return export_refuse(&e->refusal, REASON_EXPORT_OPTIONS,
-			"%s:%u: FSAL %s keeps its files in no local filesystem known here", block->file, block->line,
-			name);
+			"%s:%u: FSAL %s: VFS was expected, whose files are in a local filesystem", block->file,
+			block->line, name);
 	return 0;
 }
 
@@ -333,7 +333,8 @@ static int add_export(struct export_table *t, const struct conf_node *block, str
 		return conf_tree_fail(error, block, "more than %d exports", MAX_EXPORTS);
 	r = read_export(&e, block, error);
 	if (r >= 0 && id_is_taken(t, e.id))
-		r = conf_tree_fail(error, block, "Export_Id %u is there twice", e.id);
+		r = conf_tree_fail(error, block, "Export_Id %u is there twice, each export needs an id of its own",
+			e.id);
 	if (r >= 0)
 		return export_table_add(t, &e);
 	export_entry_done(&e);
@@ -404,7 +405,7 @@ static int build(const struct conf_node *tree, struct export_table *t, struct co
 	for (size_t i = 0; i < t->nentries && !nfs3; i++)
 		if (r >= 0)
 			r = export_refuse(&t->entries[i].refusal, REASON_CLIENT_DENIED,
-				"the server's Protocols lack 3");
+				"the server's Protocols have no 3");
 	return r;
 }
 

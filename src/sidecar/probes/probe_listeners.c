@@ -51,7 +51,7 @@ void probe_listeners_init(struct probe_listeners *l, uint16_t wanted)
 		uint16_t port = listening_port(fd);
 
 		if (port == 0 || (l->count > 0 && port != l->wanted)) {
-			log_warning("descriptor %d from systemd is no TCP socket that listens%s", fd,
+			log_warning("descriptor %d from systemd is ignored: a listening TCP socket%s was expected", fd,
 				port != 0 ? " on the port of the first one" : "");
 			continue;
 		}
@@ -115,7 +115,7 @@ static void close_others(struct probe_listeners *l)
 	for (unsigned i = 0; i < l->count; i++) {
 		if (is_among(&l->list[i].at, l->server, l->nserver))
 			continue;
-		log_listener(&l->list[i].at, l->port, "the NFS server has gone from");
+		log_listener(&l->list[i].at, l->port, "no longer answering probes on");
 		(void)close_fd(l->list[i].fd);
 		l->list[i--] = l->list[--l->count];
 	}
@@ -163,7 +163,7 @@ static int open_missing(struct probe_listeners *l)
 			error = fd;
 			continue;
 		}
-		log_listener(at, l->port, "answering on");
+		log_listener(at, l->port, "answering probes on");
 		l->list[l->count++] = (struct probe_listener){.at = *at, .fd = fd};
 	}
 	return error;

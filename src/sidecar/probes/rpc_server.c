@@ -91,7 +91,7 @@ static void decide_waiting(struct rpc_server *s)
 			continue;
 		}
 		ip_address_format_port(&s->waiting[i].peer, s->waiting[i].port, text);
-		log_debug("probe from %s: no connection to the NFS server from there", text);
+		log_debug("probe from %s: this address has no connection to the NFS server", text);
 	}
 	s->nwaiting = 0;
 }
@@ -111,7 +111,7 @@ static void look(struct rpc_server *s)
 	r = nfs_clients_look(&s->clients, port, s->listeners.server, s->listeners.nserver);
 	if (r < 0) {
 		nfs_clients_done(&s->clients);
-		log_warning_limited("cannot see who is connected to the NFS server: %s", strerror(-r));
+		log_warning_limited("the clients of the NFS server cannot be listed: %s", strerror(-r));
 	}
 	log_debug("looked at the NFS server's sockets: %u listen, %zu clients", s->listeners.nserver, s->clients.count);
 	decide_waiting(s);
@@ -154,7 +154,7 @@ static void on_uuid(struct rpc_server *s, const struct connection *c, const uint
 	memcpy(q.nonce, uuid, sizeof(q.nonce));
 	if (!broker_expects(s->broker, uuid)) {
 		ip_address_format_port(&c->peer, c->port, text);
-		log_debug("probe from %s: nobody announced it", text);
+		log_debug("probe from %s: no session has announced its nonce", text);
 		return;
 	}
 	if (nfs_clients_have(&s->clients, &q.peer) && now_ms() < s->look_again_ms) {

@@ -218,7 +218,7 @@ static int make_socket(int dir, struct registry_mark *ret_mark, struct registry_
 		return steal_fd(&fd);
 	(void)unlinkat(dir, name, 0);
 	return fail(fault, r, BROKER_SOCKET_NAME " in the registry: cannot be made: %s",
-		r == -EBUSY ? "somebody put another socket into its place" : strerror(-r));
+		r == -EBUSY ? "another process has replaced the socket" : strerror(-r));
 }
 
 /* The listener, or a negative errno. */
@@ -345,9 +345,8 @@ static int take_over(int listener, int file, const struct result *result, struct
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
 	if (getsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) < 0)
-		log_info("this kernel, older than Linux 6.16, lets clients send descriptors before their match: one "
-			 "that blocks "
-			 "whoever closes it blocks that client's session");
+		log_info("this kernel, older than Linux 6.16, lets clients send descriptors before their match; a "
+			 "hostile descriptor blocks its client's session");
 	*ret = (struct registry_made){.listener = listener, .socket = result->socket, .file = map};
 	return 0;
 }
@@ -376,11 +375,9 @@ int registry_make(const char *path, uid_t uid, gid_t gid, struct registry_made *
 		 */
 		(void)kill(child, SIGKILL);
 		return fail(fault, r,
-			"%s: could not be made within %d s: a process keeps the directory locked (of one that is there "
-			"already, with "
-			"CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH; of its parent, anybody who may list that); end that "
-			"process, or "
-			"name another directory (--registry=)",
+			"%s: could not be made within %d s: another process keeps the directory locked (with "
+			"CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH), or its parent, which any process that may list it "
+			"can lock; end that process, or name another directory (--registry=)",
 			path, TIME_LIMIT_MS / 1000);
 	}
 	if (child > 0)
