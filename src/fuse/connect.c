@@ -54,12 +54,12 @@ static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, si
 		.connection_changed = connection_changed,
 		.stale = handle_stale,
 		.arg = d};
-	struct transport_stats stats;
+	struct server_stats stats;
 	struct timespec until;
 	int r;
 
 	(void)sem_init(&d->connected, 0, 0);
-	r = nfs3_new(&o, &d->fs.transport);
+	r = nfs3_new(&o, &d->fs.server);
 
 	if (r < 0)
 		return daemon_fail(sentence, size, r, "cannot start the NFS connection: %s", strerror(-r));
@@ -70,7 +70,7 @@ static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, si
 	while (r == -EINTR);
 	if (r == 0)
 		return 0;
-	transport_stats(d->fs.transport, &stats);
+	server_stats(d->fs.server, &stats);
 	return daemon_fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u: %s", d->name,
 		d->fs.server_address, d->fs.server_port,
 		nfs3_why_away(stats.last_error < 0 ? stats.last_error : -ETIMEDOUT));
@@ -89,7 +89,7 @@ static bool has_nfsacl(struct daemon *d)
 		.patience_ms = QUESTION_TIMEOUT_MS,
 		.args.acl.mask = NFS_ACL_ACCESS_COUNT};
 
-	return transport_call(d->fs.transport, &call) == 0 && call.res.acl.access_count > 0;
+	return server_call(d->fs.server, &call) == 0 && call.res.acl.access_count > 0;
 }
 
 /* The root and the sizes that the server likes. */
@@ -103,7 +103,7 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 		.fh = d->found.export.root,
 		.patience_ms = QUESTION_TIMEOUT_MS};
 	struct nfs_call info = attr;
-	int r = transport_call(fs->transport, &attr);
+	int r = server_call(fs->server, &attr);
 
 	if (r < 0) /* whatever the server says, -EPERM is not about this user */
 		return daemon_fail(sentence, size, r == -EPERM ? -EACCES : r,
@@ -117,7 +117,7 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 	fs->rsize = fs->wsize = 65536;
 	fs->max_file_size = INT64_MAX;
 	info.proc = NFS_FSINFO;
-	if (transport_call(fs->transport, &info) == 0) {
+	if (server_call(fs->server, &info) == 0) {
 		fs->rsize = info.res.fsinfo.rtmax ? info.res.fsinfo.rtmax : fs->rsize;
 		fs->wsize = info.res.fsinfo.wtmax ? info.res.fsinfo.wtmax : fs->wsize;
 		if (info.res.fsinfo.maxfilesize)
@@ -154,7 +154,7 @@ static int try_server(struct daemon *d, unsigned timeout_ms, char *sentence, siz
 	if (r == 0)
 		r = learn_export(d, sentence, size);
 	if (r < 0)
-		d->fs.transport = transport_free(d->fs.transport);
+		d->fs.server = server_free(d->fs.server);
 	return r;
 }
 

@@ -213,7 +213,7 @@ static void tell_mountd(struct daemon *d)
 
 /*
  * Before the unmount, which closes the descriptor that replies and the probe use.
- * The transport stops first: whatever waits for a server that is away ends, the probe's thread
+ * The connection to the server stops first: whatever waits for a server that is away ends, the probe's thread
  * among it. Then the broker session: its ended calls go on over RPC and end there. Then the reads of local
  * files, and what all those used.
  */
@@ -221,11 +221,11 @@ static void quiesce(struct daemon *d)
 {
 	struct fs *fs = &d->fs;
 
-	if (fs->transport && fs->root)
+	if (fs->server && fs->root)
 		silly_remove_all(fs, UNMOUNT_TIMEOUT_MS);
 	if (fs->locks)
 		locks_end_waits(fs->locks, -ENOTCONN);
-	transport_stop(fs->transport);
+	server_stop(fs->server);
 	probe_stop(fs->probe);
 	uring_stop(fs->uring);
 }
@@ -234,7 +234,7 @@ static void release(struct daemon *d)
 {
 	struct fs *fs = &d->fs;
 
-	fs->transport = transport_free(fs->transport);
+	fs->server = server_free(fs->server);
 	(void)inode_unref(fs->inodes, fs->root);
 	fs->inodes = inode_table_free(fs->inodes);
 	slots_done(&fs->opened);

@@ -2,8 +2,8 @@
 /*
  * The parts of the daemon of one mount: the connection to the server, the link to the probe, and what they share.
  *
- * The main thread makes the daemon and takes it down (daemon.c). Callbacks come on the transport's and on the probe's
- * thread, between the start of each and its stop.
+ * The main thread makes the daemon and takes it down (daemon.c). Callbacks come on the NFS server's loop thread and on
+ * the probe's thread, between the start of each and its stop.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct daemon {
 	char name[100]; /* of what is mounted, short enough for a sentence */
 	bool mounted;
 	sem_t connected;
-	bool root_stale; /* the transport's thread */
+	bool root_stale; /* struct server's loop thread */
 };
 
 /* Writes the sentence; returns the error. */

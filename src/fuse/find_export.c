@@ -108,7 +108,7 @@ static int find_server(const struct mount_options *o, const struct mount_spec *s
 	r = resolve(spec->host, "server", family(o->proto), o->bg, &list, sentence, size);
 	if (r < 0)
 		return r;
-	/* The transport goes through the others. */
+	/* struct server tries the others. */
 	if (!to_text(list, ret->server_address, sizeof(ret->server_address)))
 		r = -EHOSTUNREACH;
 	freeaddrinfo(list);

@@ -19,11 +19,11 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 
 	/* A server that answers from memory looks at the directory again (server_refresh.h), and says -EISDIR. */
 	if (fs_server_remembers(&d->fs)) {
-		(void)transport_call(d->fs.transport, &look);
+		(void)server_call(d->fs.server, &look);
 		d->fs.counters.refreshes++;
 	}
 	call.proc = NFS_GETATTR;
-	r = transport_call(d->fs.transport, &call);
+	r = server_call(d->fs.server, &call);
 	if (r < 0)
 		return r;
 	memset(ret, 0, sizeof(*ret));
@@ -38,9 +38,9 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 static int probe_server_address(void *arg, struct sockaddr_storage *ret)
 {
 	struct daemon *d = arg;
-	struct transport_stats stats;
+	struct server_stats stats;
 
-	transport_stats(d->fs.transport, &stats);
+	server_stats(d->fs.server, &stats);
 	if (!stats.connected || stats.peer.ss_family == AF_UNSPEC)
 		return -ENOTCONN;
 	*ret = stats.peer;

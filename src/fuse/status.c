@@ -25,7 +25,7 @@ static const char *const state_names[] =
 struct status_view {
 	struct fs *fs;
 	struct fs_counters *counters;
-	struct transport_stats server;
+	struct server_stats server;
 	struct probe_status probe;
 	size_t ids_held, ids_idle, ids_left_over;
 	size_t locks_held, locks_waiting;
@@ -62,7 +62,7 @@ static enum ring_reason view_ring_reason(const struct fs *fs, bool over_io_uring
 }
 
 /* The address of the last connection: the server's name may have another address by now than at the mount's start. */
-static void view_address(const struct fs *fs, const struct transport_stats *stats, char *ret, size_t size)
+static void view_address(const struct fs *fs, const struct server_stats *stats, char *ret, size_t size)
 {
 	if (getnameinfo((const struct sockaddr *)&stats->peer, sizeof(stats->peer), ret, (socklen_t)size, NULL, 0,
 		    NI_NUMERICHOST) != 0)
@@ -73,7 +73,7 @@ static void view_init(struct status_view *v, struct fs *fs, bool over_io_uring)
 {
 	v->fs = fs;
 	v->counters = &fs->counters;
-	transport_stats(fs->transport, &v->server);
+	server_stats(fs->server, &v->server);
 	view_probe(fs, &v->probe);
 	backing_ids_counts(fs->ids, &v->ids_held, &v->ids_left_over);
 	v->ids_idle = idle_ids_count(fs->idle);
@@ -180,7 +180,7 @@ static void put(json_t *root, const char *path, json_t *value)
 	(void)json_object_set_new(object, dot + 1, value);
 }
 
-static json_t *connections_json(const struct transport_stats *stats)
+static json_t *connections_json(const struct server_stats *stats)
 {
 	json_t *all = json_array();
 
@@ -197,7 +197,7 @@ static json_t *connections_json(const struct transport_stats *stats)
 }
 
 /* Procedures that were never called are left out. */
-static json_t *calls_json(const struct transport_stats *stats)
+static json_t *calls_json(const struct server_stats *stats)
 {
 	json_t *calls = json_object();
 

@@ -3,7 +3,7 @@
  * The addresses of the server's name. The caller tries them in turn. When no address has answered, a thread resolves
  * the name again, because this may take long, and the next round tries the new addresses.
  *
- * The loop thread of the transport owns the struct and makes all calls.
+ * The loop thread of struct server (io/server.h) owns the struct and makes all calls.
  */
 #pragma once
 

@@ -91,7 +91,7 @@ void default_acl_send(struct request *r, enum nfs_proc proc, void (*done)(struct
 	q->proc = proc;
 	q->done = done;
 	q->version = known.version;
-	transport_submit(r->fs->transport, &q->call);
+	server_submit(r->fs->server, &q->call);
 }
 
 void default_acl_forget(struct inode *i)

@@ -9,7 +9,7 @@
 #include <fuse_lowlevel.h>
 
 #include "fuse/node/inode_table.h"
-#include "io/transport.h"
+#include "io/server.h"
 #include "io/uring.h"
 #include "mount/options.h"
 #include "probe/probe.h"
@@ -46,7 +46,7 @@ struct fs_counters {
 
 struct fs {
 	const struct mount_options *options;
-	struct transport *transport;
+	struct server *server;
 	struct inode_table *inodes;
 	struct slots opened;          /* struct opened of files and directories, by the number that the kernel has */
 	struct cache *names, *rights; /* known.h */

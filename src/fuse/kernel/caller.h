@@ -8,7 +8,8 @@
  * signal is, and of no later one. So /proc must be asked, and now and then again. Any thread.
  *
  * FUSE_INTERRUPT is a hint to ask /proc, no more. The kernel does not send it for asynchronous reads and writes, nor
- * for close at exit. So the transport asks for each call that has waited for a second (nfs_call.given_up).
+ * for close at exit. So struct server (io/server.h) asks for each call that has waited for a second
+ * (nfs_call.given_up).
  */
 #pragma once
 

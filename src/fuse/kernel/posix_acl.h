@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "io/transport.h"
+#include "io/server.h"
 
 enum posix_acl_tag {
 	POSIX_ACL_USER_OBJ = 0x01,

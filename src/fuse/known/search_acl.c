@@ -49,5 +49,5 @@ void search_acl_ask(struct fs *fs, struct inode *dir, const struct nfs_cred *cre
 	q->call.proc = NFS_GETACL;
 	q->call.done = answered;
 	q->call.given_up = nobody_waits;
-	transport_submit(fs->transport, &q->call);
+	server_submit(fs->server, &q->call);
 }

@@ -81,7 +81,7 @@ static struct behind_file behind_file_of(struct fs *fs, struct inode *i)
 		.behind = &i->behind,
 		.log = &i->writes,
 		.fh = &i->fh,
-		.transport = fs->transport,
+		.server = fs->server,
 		.wsize = fs->wsize};
 }
 

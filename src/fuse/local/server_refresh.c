@@ -62,9 +62,9 @@ static void answered(struct nfs_call *call)
 
 static bool is_connected(const struct fs *fs)
 {
-	struct transport_stats stats;
+	struct server_stats stats;
 
-	transport_stats(fs->transport, &stats);
+	server_stats(fs->server, &stats);
 	return stats.connected;
 }
 
@@ -82,7 +82,7 @@ static void submit(struct server_refresh *r, struct fs *fs, struct inode *i, con
 		LOCKED(&i->lock);
 		r->changed_past = i->asked_past = i->changed_past;
 	}
-	transport_submit(fs->transport, &r->call);
+	server_submit(fs->server, &r->call);
 }
 
 void server_refresh_start(struct server_refresh *r, struct fs *fs, struct inode *i, const struct nfs_cred *cred)

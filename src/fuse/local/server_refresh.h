@@ -19,7 +19,7 @@
 #pragma once
 
 #include "fuse/writes/write_log.h"
-#include "io/transport.h"
+#include "io/server.h"
 
 struct fs;
 struct inode;

@@ -27,7 +27,7 @@
 #pragma once
 
 #include "fuse/locks/held_locks.h"
-#include "io/transport.h"
+#include "io/server.h"
 
 #define LOCKS_MAX     65536 /* held and waited for: ENOLCK beyond */
 #define LOCK_GRACE_MS 50

@@ -107,7 +107,7 @@ static void rename_victim(struct silly *s)
 	s->call.done = silly_renamed;
 	s->call.given_up = silly_given_up;
 	known_change_begin(s->directory);
-	transport_submit(s->r->fs->transport, &s->call);
+	server_submit(s->r->fs->server, &s->call);
 }
 
 /* Before a rename over it: should that fail, the victim still has its name. */
@@ -121,7 +121,7 @@ static void link_victim(struct silly *s)
 	s->call.done = silly_renamed;
 	s->call.given_up = silly_given_up;
 	known_change_begin(s->directory);
-	transport_submit(s->r->fs->transport, &s->call);
+	server_submit(s->r->fs->server, &s->call);
 }
 
 /*
@@ -211,7 +211,7 @@ static void silly_looked_up(struct nfs_call *call)
 	s->call.fh = s->dir;
 	s->call.proc = NFS_GETATTR;
 	s->call.done = directory_known;
-	transport_submit(r->fs->transport, &s->call);
+	server_submit(r->fs->server, &s->call);
 }
 
 static void look_up_victim(struct request *r, void (*go_on)(struct request *r), struct inode *directory,
@@ -243,7 +243,7 @@ static void look_up_victim(struct request *r, void (*go_on)(struct request *r), 
 	s->call.proc = NFS_LOOKUP;
 	s->call.done = silly_looked_up;
 	s->call.given_up = silly_given_up;
-	transport_submit(r->fs->transport, &s->call);
+	server_submit(r->fs->server, &s->call);
 }
 
 void silly_remove_name(struct request *r, void (*go_on)(struct request *r))

@@ -143,7 +143,7 @@ static void send_removal(struct removal *m)
 	m->call.given_up = removal_given_up;
 	if (m->dir)
 		known_change_begin(m->dir);
-	transport_submit(m->fs->transport, &m->call);
+	server_submit(m->fs->server, &m->call);
 }
 
 static void end_removal(struct removal *m)
@@ -257,7 +257,7 @@ static void taken_back(struct nfs_call *call)
 	struct removal *m = CONTAINER_OF(call, struct removal, call);
 
 	if (is_for_owner(m)) {
-		transport_submit(m->fs->transport, call);
+		server_submit(m->fs->server, call);
 		return;
 	}
 	doubt_both(m);
@@ -297,7 +297,7 @@ static void collect(void *arg, struct inode *i)
 void silly_remove_all(struct fs *fs, unsigned timeout_ms)
 {
 	struct collection c = {.fs = fs};
-	static sem_t done; /* those that are not answered in time post it when the transport stops */
+	static sem_t done; /* those that are not answered in time post it when the connection to the server stops */
 	struct timespec until;
 	size_t n = 0;
 

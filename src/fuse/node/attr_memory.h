@@ -9,7 +9,7 @@
 #pragma once
 
 #include "fuse/writes/attr_clock.h"
-#include "io/transport.h"
+#include "io/server.h"
 
 struct attr_limits {
 	unsigned min, max; /* seconds */

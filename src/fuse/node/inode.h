@@ -16,7 +16,7 @@
 #include "fuse/node/named.h"
 #include "fuse/node/open_mode.h"
 #include "fuse/writes/write_behind.h"
-#include "io/transport.h"
+#include "io/server.h"
 
 struct granted_file;
 struct backing_sync;

@@ -29,7 +29,7 @@
  */
 #pragma once
 
-#include "io/transport.h"
+#include "io/server.h"
 
 struct named {
 	struct nfs_fh dir; /* where it was found last; length 0: nowhere, or it was not found by a name */

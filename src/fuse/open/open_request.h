@@ -7,8 +7,8 @@
  * path? The inode's open_mode knows: choosing, counting and replying are one step under the inode's lock
  * (open_finish.c).
  *
- * The request owns all its state. Its steps follow each other on the FUSE thread, the transport's thread or the probe's
- * thread, never two at a time, and none of them waits. Each step ends in another step or in open_finish() or
+ * The request owns all its state. Its steps follow each other on the FUSE thread, struct server's loop thread or the
+ * probe's thread, never two at a time, and none of them waits. Each step ends in another step or in open_finish() or
  * open_end().
  */
 #pragma once

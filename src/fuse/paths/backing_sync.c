@@ -22,7 +22,7 @@ static struct backing_sync_wait *wait_of(struct list *pos)
 	return CONTAINER_OF(pos, struct backing_sync_wait, node);
 }
 
-/* True if the transport or the rings have stopped. */
+/* True if the connection to the server or the rings have stopped. */
 static bool is_end_of_mount(int error)
 {
 	return error == -ENOTCONN || error == -ECANCELED;

@@ -77,7 +77,7 @@ static void on_full_log_commit(struct stable_wait *wait, int error)
 	end_write(CONTAINER_OF(wait, struct path_write, wait), error);
 }
 
-/* Appends that wait for their turn have no call that the transport could ask about. */
+/* Appends that wait for their turn have no call that struct server could ask about. */
 static void end_given_up_appends(struct inode *i)
 {
 	struct list gone;
@@ -129,7 +129,7 @@ static void send_write(struct path_write *p)
 	call->proc = NFS_WRITE;
 	call->done = on_write;
 	call->given_up = write_given_up;
-	write_log_send(&p->r.inode->writes, p->r.fs->transport, p->w);
+	write_log_send(&p->r.inode->writes, p->r.fs->server, p->w);
 }
 
 static void on_write(struct nfs_call *call)
@@ -204,7 +204,7 @@ static void ask_for_end(void *arg)
 	p->r.call.proc = NFS_GETATTR;
 	p->r.call.done = on_append_size;
 	p->r.call.given_up = append_given_up;
-	transport_submit(p->r.fs->transport, &p->r.call);
+	server_submit(p->r.fs->server, &p->r.call);
 }
 
 static bool follower_given_up(void *arg)
@@ -320,7 +320,7 @@ static void server_sync(struct path_sync *p)
 		granted_file_take_error(i->granted, i);
 		p->call.cred = *p->choose_asker(p);
 	}
-	transport_submit(p->fs->transport, &p->call);
+	server_submit(p->fs->server, &p->call);
 }
 
 /* fs/nfs/file.c nfs_file_llseek and generic_file_llseek_size: data up to the end, and the one hole is there. */

@@ -139,7 +139,7 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 	r->call.dir.has_after = r->call.dir2.has_after = false;
 	r->answered = done;
 	learn_from_question(r);
-	transport_submit(r->fs->transport, &r->call);
+	server_submit(r->fs->server, &r->call);
 }
 
 void request_end(struct request *r)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One FUSE request on its way through the daemon: the handler makes it and returns; the rest
- * happens in done() callbacks on the transport's loop thread. It is answered exactly once, by the
+ * happens in done() callbacks on struct server's loop thread. It is answered exactly once, by the
  * function that ends it.
  */
 #pragma once

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "io/transport.h"
+#include "io/server.h"
 
 #define DATA_WRITE_MAX (1U << 20) /* bytes that one request of the kernel can carry */
 
@@ -19,7 +19,7 @@ struct data_write {
 	struct list kept;
 	struct nfs_verf verf;
 	struct commit *commit;
-	bool sent; /* with the transport */
+	bool sent; /* submitted */
 	bool full_size;
 	void *owner; /* for the writer, until the write is answered */
 	char data[];

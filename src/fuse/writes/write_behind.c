@@ -121,7 +121,7 @@ static void submit(struct gathered *g)
 	call->proc = NFS_WRITE;
 	call->done = on_answer;
 	call->given_up = gathered_given_up;
-	write_log_send(g->file.log, g->file.transport, g->write);
+	write_log_send(g->file.log, g->file.server, g->write);
 }
 
 static void actions_init(struct actions *a)
@@ -300,7 +300,7 @@ static void commit_log(struct stable_wait *w)
 {
 	w->commit.done = on_commit;
 	w->commit.patience = w->patience;
-	write_log_commit(w->file.log, w->file.transport, w->file.fh, &w->cred, &w->commit);
+	write_log_commit(w->file.log, w->file.server, w->file.fh, &w->cred, &w->commit);
 }
 
 /* All bytes of the request are written. */

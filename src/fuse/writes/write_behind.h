@@ -80,7 +80,7 @@ struct behind_file {
 	struct write_behind *behind;
 	struct write_log *log;
 	const struct nfs_fh *fh;
-	struct transport *transport;
+	struct server *server;
 	uint32_t wsize; /* bytes of one WRITE */
 };
 

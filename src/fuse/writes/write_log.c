@@ -8,7 +8,7 @@
 struct commit {
 	struct nfs_call call;
 	struct write_log *log;
-	struct transport *transport;
+	struct server *server;
 	struct list writes;   /* struct data_write.kept: as they were answered */
 	struct list resent;   /* the same */
 	struct list waiting;  /* struct commit_wait.node */
@@ -64,19 +64,19 @@ void write_log_started(struct write_log *log)
 	log->unanswered++;
 }
 
-void write_log_send(struct write_log *log, struct transport *t, struct data_write *w)
+void write_log_send(struct write_log *log, struct server *t, struct data_write *w)
 {
 	{
 		LOCKED(&log->lock);
 		if (log->resending && !w->sent) {
-			log->transport = t;
+			log->server = t;
 			list_append(&log->held, &w->kept);
 			return;
 		}
 		log->flying += !w->sent;
 		w->sent = true;
 	}
-	transport_submit(t, &w->call);
+	server_submit(t, &w->call);
 }
 
 static void resend_next(struct commit *c);
@@ -160,7 +160,7 @@ static bool ask_waiters(struct commit *c)
 
 	list_init(&gone);
 	list_init(&held);
-	take_given_up(&c->waiting, &gone); /* the transport's thread alone has it */
+	take_given_up(&c->waiting, &gone); /* struct server's loop thread alone has it */
 	{
 		LOCKED(&c->log->lock);
 		take_given_up(&c->log->waiting, &gone);
@@ -213,7 +213,7 @@ static void end_resending(struct write_log *log)
 	}
 	LIST_FOREACH (pos, &held) {
 		list_remove(pos);
-		transport_submit(log->transport, &CONTAINER_OF(pos, struct data_write, kept)->call);
+		server_submit(log->server, &CONTAINER_OF(pos, struct data_write, kept)->call);
 	}
 }
 
@@ -306,7 +306,7 @@ static void resend_next(struct commit *c)
 			w->call.args.io.data = w->data;
 			w->call.done = resend_done;
 			w->call.given_up = resend_given_up;
-			transport_submit(c->transport, &w->call);
+			server_submit(c->server, &w->call);
 			return;
 		}
 		free_write(w);
@@ -358,10 +358,10 @@ static void start_commit(struct commit *c)
 	c->call.proc = NFS_COMMIT;
 	c->call.done = commit_done;
 	c->call.given_up = commit_given_up;
-	transport_submit(c->transport, &c->call);
+	server_submit(c->server, &c->call);
 }
 
-void write_log_commit(struct write_log *log, struct transport *t, const struct nfs_fh *fh, const struct nfs_cred *cred,
+void write_log_commit(struct write_log *log, struct server *t, const struct nfs_fh *fh, const struct nfs_cred *cred,
 	struct commit_wait *w)
 {
 	struct commit *c = NULL;
@@ -379,7 +379,7 @@ void write_log_commit(struct write_log *log, struct transport *t, const struct n
 		}
 		if (c) {
 			c->log = log;
-			c->transport = t;
+			c->server = t;
 			c->call.fh = *fh;
 			c->call.cred = *cred;
 			list_init(&c->writes);

@@ -9,7 +9,7 @@
  * sent again: what is on its way is waited for, what comes meanwhile is held. And newer data that
  * overlaps it, of whatever kind and wherever it is stable already, is sent once more behind it.
  *
- * The log has a lock of its own, held only to move list items. Callbacks come on the transport's
+ * The log has a lock of its own, held only to move list items. Callbacks come on struct server's
  * loop thread, or on the caller's when there is nothing to wait for.
  */
 #pragma once
@@ -23,8 +23,8 @@ struct write_log {
 	size_t bytes;        /* those take */
 	struct list waiting; /* struct commit_wait.node: arrived while a commit runs */
 	struct commit *running;
-	struct list held;            /* struct data_write.kept: are sent when no data is sent again any more */
-	struct transport *transport; /* theirs */
+	struct list held;      /* struct data_write.kept: are sent when no data is sent again any more */
+	struct server *server; /* theirs */
 	bool resending;
 	unsigned flying;     /* writes on the wire */
 	unsigned unanswered; /* and those that will be */
@@ -55,8 +55,8 @@ void write_log_done(struct write_log *log);
 /* Counts a write that will go on the wire. */
 void write_log_started(struct write_log *log);
 
-/* Hands a write, or what an answer has left of it, to the transport as soon as it may go. */
-void write_log_send(struct write_log *log, struct transport *t, struct data_write *w);
+/* Hands a write, or what an answer has left of it, to the server as soon as it may go. */
+void write_log_send(struct write_log *log, struct server *t, struct data_write *w);
 
 enum write_result {
 	WRITE_FAILED, /* or was never sent */
@@ -91,5 +91,5 @@ bool write_log_dirty(struct write_log *log);
  * Makes everything that was answered so far stable, then calls done with 0 or the first error.
  * The file handle and credential are those of any opener; a log is never freed while it runs.
  */
-void write_log_commit(struct write_log *log, struct transport *t, const struct nfs_fh *fh, const struct nfs_cred *cred,
+void write_log_commit(struct write_log *log, struct server *t, const struct nfs_fh *fh, const struct nfs_cred *cred,
 	struct commit_wait *w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One connection to the NFS server, a libnfs context on a socket of our own, and the calls that it
- * carries. The transport owns it and calls every function on its loop thread; nothing blocks.
+ * carries. struct nfs3 owns it and calls every function on its loop thread; nothing blocks.
  *
  * The socket is ours because libnfs would bind any port it likes: reply caches know a client by its
  * address and port (fs/nfsd/nfscache.c nfsd_cache_key_cmp; Ganesha's nfs_dupreq.c
@@ -16,19 +16,19 @@
 
 #include <stdatomic.h>
 
-#include "io/transport.h"
+#include "io/server.h"
 
 struct nfs_context;
 struct rpc_context;
 
 enum connection_state {
-	CONNECTION_DOWN,       /* until retry_at, and the transport's decision */
+	CONNECTION_DOWN,       /* until retry_at, and struct nfs3's decision */
 	CONNECTION_CONNECTING, /* until the deadline */
 	CONNECTION_ASKING,     /* NULL is on its way; until the deadline */
 	CONNECTION_UP,
 };
 
-/* The transport. */
+/* The owner of the connection: struct nfs3. */
 struct connection_sink {
 	/*
 	 * A call was answered, and is the connection's no more. With error 0 data and buffer are for
@@ -51,7 +51,7 @@ struct connection {
 	uint64_t retry_at, deadline; /* ms */
 	uint64_t up_since;           /* ms */
 	uint64_t heard;              /* ms: when something was answered on it the last time */
-	bool stuck;                  /* the transport's: it is to be closed */
+	bool stuck;                  /* the owner's: it is to be closed */
 	bool proven;                 /* the server answered a call on it, not only NULL */
 	int null_error;              /* how it denied NULL */
 	unsigned backoff_ms;

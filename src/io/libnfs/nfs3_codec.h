@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "io/transport.h"
+#include "io/server.h"
 
 struct rpc_context;
 

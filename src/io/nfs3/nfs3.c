@@ -21,7 +21,7 @@
 #define STACK_SIZE       (64U << 20) /* libnfs recurses for each entry of a directory */
 
 struct nfs3 {
-	struct transport transport;
+	struct server server;
 	struct nfs3_options options; /* its strings are not kept, but for name */
 	char *name;                  /* the server's, in the log */
 	unsigned tick_ms;
@@ -35,11 +35,11 @@ struct nfs3 {
 	pthread_mutex_t lock;
 	struct list submitted;
 	bool stopped; /* nobody takes from submitted any more */
-	struct transport_stats stats;
+	struct server_stats stats;
 
 	/* The loop thread's own. */
 	struct addresses addresses;
-	struct connection connections[TRANSPORT_CONNECTIONS_MAX]; /* the first one leads */
+	struct connection connections[SERVER_CONNECTIONS_MAX]; /* the first one leads */
 	struct connection_sink sink;
 	unsigned next; /* connection, in turn */
 	bool ever_up;
@@ -397,7 +397,7 @@ static bool any_submitted(struct nfs3 *c)
 
 static void wait_and_serve(struct nfs3 *c)
 {
-	struct pollfd fds[1 + TRANSPORT_CONNECTIONS_MAX] = {{.fd = c->wake.fd, .events = POLLIN}};
+	struct pollfd fds[1 + SERVER_CONNECTIONS_MAX] = {{.fd = c->wake.fd, .events = POLLIN}};
 	unsigned n = 1;
 
 	FOREACH_CONNECTION(on, c)
@@ -462,9 +462,9 @@ static void *loop(void *arg)
 	return NULL;
 }
 
-static void nfs3_submit(struct transport *t, struct nfs_call *call)
+static void nfs3_submit(struct server *t, struct nfs_call *call)
 {
-	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, transport);
+	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, server);
 	bool first, stopped;
 
 	memset(&call->wire, 0, sizeof(call->wire));
@@ -486,9 +486,9 @@ static void nfs3_submit(struct transport *t, struct nfs_call *call)
 	}
 }
 
-static void nfs3_stats(struct transport *t, struct transport_stats *ret)
+static void nfs3_stats(struct server *t, struct server_stats *ret)
 {
-	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, transport);
+	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, server);
 
 	{
 		LOCKED(&c->lock);
@@ -500,9 +500,9 @@ static void nfs3_stats(struct transport *t, struct transport_stats *ret)
 		ret->connections[n].answered = c->connections[n].answered;
 }
 
-static void nfs3_stop(struct transport *t)
+static void nfs3_stop(struct server *t)
 {
-	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, transport);
+	struct nfs3 *c = CONTAINER_OF(t, struct nfs3, server);
 
 	if (atomic_exchange(&c->stopping, true))
 		return;
@@ -519,17 +519,17 @@ static void destroy(struct nfs3 *c)
 	free(c);
 }
 
-static void nfs3_free(struct transport *t)
+static void nfs3_free(struct server *t)
 {
 	nfs3_stop(t);
-	destroy(CONTAINER_OF(t, struct nfs3, transport));
+	destroy(CONTAINER_OF(t, struct nfs3, server));
 }
 
 static void take_options(struct nfs3 *c, const struct nfs3_options *options)
 {
 	c->options = *options;
 	c->options.host = c->options.address = NULL;
-	c->options.nconnect = MIN(MAX(options->nconnect, 1U), (unsigned)TRANSPORT_CONNECTIONS_MAX);
+	c->options.nconnect = MIN(MAX(options->nconnect, 1U), (unsigned)SERVER_CONNECTIONS_MAX);
 	if (c->options.timeo_ms == 0)
 		c->options.timeo_ms = TIMEO_DEFAULT_MS;
 	c->tick_ms = MIN(MAX(c->options.timeo_ms / 2, (unsigned)TICK_MIN_MS), (unsigned)TICK_MAX_MS);
@@ -553,9 +553,9 @@ static int start_loop(struct nfs3 *c)
 	return r;
 }
 
-int nfs3_new(const struct nfs3_options *options, struct transport **ret)
+int nfs3_new(const struct nfs3_options *options, struct server **ret)
 {
-	static const struct transport_ops ops = {.submit = nfs3_submit,
+	static const struct server_ops ops = {.submit = nfs3_submit,
 		.stats = nfs3_stats,
 		.stop = nfs3_stop,
 		.free = nfs3_free};
@@ -566,7 +566,7 @@ int nfs3_new(const struct nfs3_options *options, struct transport **ret)
 		free(c);
 		return r < 0 ? r : -ENOMEM;
 	}
-	c->transport.ops = &ops;
+	c->server.ops = &ops;
 	c->sink = (struct connection_sink){.answered = answered, .up = came_up, .arg = c};
 	list_init(&c->submitted);
 	list_init(&c->waiting);
@@ -588,6 +588,6 @@ int nfs3_new(const struct nfs3_options *options, struct transport **ret)
 		destroy(c);
 		return r;
 	}
-	*ret = &c->transport;
+	*ret = &c->server;
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * NFSv3 over TCP on libnfs's raw interface, as a transport.
+ * NFSv3 over TCP on libnfs's raw interface, as a struct server.
  *
- * One loop thread serves up to TRANSPORT_CONNECTIONS_MAX connections and alone touches
+ * One loop thread serves up to SERVER_CONNECTIONS_MAX connections and alone touches
  * them and libnfs (its contexts are not thread-safe); other
  * threads hand calls over through a queue and an eventfd. A call goes to the connection that has the
  * fewest, and stays there (io/connection.h). The first connection leads: while none is up, it alone
@@ -18,7 +18,7 @@
  */
 #pragma once
 
-#include "io/transport.h"
+#include "io/server.h"
 
 #define NFS3_PORT           2049
 #define NFS3_JUKEBOX_MS     5000
@@ -45,9 +45,9 @@ struct nfs3_options {
  * Starts the loop thread. Returns at once: calls wait until the server answers. The options'
  * strings are copied.
  */
-int nfs3_new(const struct nfs3_options *options, struct transport **ret);
+int nfs3_new(const struct nfs3_options *options, struct server **ret);
 
-/* A sentence for transport_stats.last_error. */
+/* A sentence for server_stats.last_error. */
 const char *nfs3_why_away(int error);
 
 /* What MOUNT says, RFC 1813 appendix I. */

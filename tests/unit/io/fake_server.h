@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An NFS server that a test plays, on sockets of its own, and a client of the transport. */
+/* An NFS server that a test plays, on sockets of its own, and a client of it. */
 #pragma once
 
 #include "cmocka_setup.h"
@@ -19,7 +19,7 @@
 
 #define PATIENCE_S 10 /* for anything that is to happen */
 
-struct server {
+struct fake_server {
 	int listener;
 	unsigned port;
 	atomic_int ups, downs; /* connection_changed() */
@@ -53,7 +53,7 @@ static inline void store_u32(uint8_t *b, uint32_t v)
 
 static inline int setup(void **state)
 {
-	struct server *s = calloc(1, sizeof(*s));
+	struct fake_server *s = calloc(1, sizeof(*s));
 	struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t len = sizeof(any);
 
@@ -70,7 +70,7 @@ static inline int setup(void **state)
 
 static inline int teardown(void **state)
 {
-	struct server *s = *state;
+	struct fake_server *s = *state;
 
 	(void)close_fd(s->listener);
 	free(s);
@@ -79,7 +79,7 @@ static inline int teardown(void **state)
 
 static inline void changed(void *arg, bool connected)
 {
-	struct server *s = arg;
+	struct fake_server *s = arg;
 
 	if (connected)
 		s->ups++;
@@ -89,14 +89,14 @@ static inline void changed(void *arg, bool connected)
 
 static inline void stale(void *arg, const struct nfs_fh *fh)
 {
-	struct server *s = arg;
+	struct fake_server *s = arg;
 
 	s->stale++;
 }
 
-static inline struct transport *start(struct server *s, struct nfs3_options o)
+static inline struct server *start(struct fake_server *s, struct nfs3_options o)
 {
-	struct transport *t = NULL;
+	struct server *t = NULL;
 
 	o.address = "127.0.0.1";
 	o.port = s->port;
@@ -115,7 +115,7 @@ static inline bool readable(int fd, int ms)
 }
 
 /* The next connection; *ret_port is where it comes from. */
-static inline int take_connection(struct server *s, unsigned *ret_port)
+static inline int take_connection(struct fake_server *s, unsigned *ret_port)
 {
 	struct timeval patience = {.tv_sec = PATIENCE_S};
 	struct sockaddr_storage from;
@@ -215,7 +215,7 @@ static inline bool answer_null(int fd)
 }
 
 /* A connection on which the first NULL is answered already; on a busy machine it may be given up before. */
-static inline int take_live_connection(struct server *s, unsigned *ret_port)
+static inline int take_live_connection(struct fake_server *s, unsigned *ret_port)
 {
 	int fd;
 
@@ -234,13 +234,13 @@ static inline void client_done(struct nfs_call *call)
 	(void)sem_post(&c->done);
 }
 
-static inline void submit(struct transport *t, struct client *c, enum nfs_proc proc)
+static inline void submit(struct server *t, struct client *c, enum nfs_proc proc)
 {
 	(void)sem_init(&c->done, 0, 0);
 	c->call.proc = proc;
 	c->call.fh.len = 4;
 	c->call.done = client_done;
-	transport_submit(t, &c->call);
+	server_submit(t, &c->call);
 }
 
 static inline void await(struct client *c)

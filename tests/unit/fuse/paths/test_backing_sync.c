@@ -7,8 +7,8 @@
 
 #include "fuse/paths/backing_sync.h"
 
-struct server {
-	struct transport transport;
+struct fake_server {
+	struct server server;
 	struct list calls; /* submitted and not yet answered */
 };
 
@@ -19,19 +19,19 @@ struct asker {
 	bool killed;
 };
 
-static struct server server;
+static struct fake_server server;
 static struct fs fs;
 static struct inode *file;
 static const struct nfs_cred creds[] = {{.uid = 1}, {.uid = 2}, {.uid = 3}};
 
-static void server_submit(struct transport *t, struct nfs_call *call)
+static void fake_submit(struct server *t, struct nfs_call *call)
 {
 	(void)t;
 	assert_int_equal(call->proc, NFS_COMMIT);
 	list_append(&server.calls, &call->node);
 }
 
-static const struct transport_ops server_ops = {.submit = server_submit};
+static const struct server_ops fake_ops = {.submit = fake_submit};
 
 static int setup(void **state)
 {
@@ -40,9 +40,9 @@ static int setup(void **state)
 
 	(void)state;
 	memset(&fs, 0, sizeof(fs));
-	server.transport.ops = &server_ops;
+	server.server.ops = &fake_ops;
 	list_init(&server.calls);
-	fs.transport = &server.transport;
+	fs.server = &server.server;
 	return inode_table_new(&fs.inodes) < 0 || inode_table_get(fs.inodes, &fh, &attr, &file) < 0;
 }
 

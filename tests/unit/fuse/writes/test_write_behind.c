@@ -14,8 +14,8 @@
 
 #define WSIZE 4096
 
-struct server {
-	struct transport transport;
+struct fake_server {
+	struct server server;
 	struct list calls; /* submitted and not yet answered */
 	unsigned waiting;
 	uint8_t verf;
@@ -39,7 +39,7 @@ struct file {
 
 #define SESSION 1
 
-static struct server server;
+static struct fake_server fake;
 static struct file file;
 static const struct nfs_cred cred = {.uid = 1}, other_cred = {.uid = 2};
 
@@ -109,25 +109,25 @@ static const struct behind_file behind_file = {.ops = &ops,
 	.behind = &file.behind,
 	.log = &file.log,
 	.fh = &file.fh,
-	.transport = &server.transport,
+	.server = &fake.server,
 	.wsize = WSIZE};
 
-static void server_submit(struct transport *t, struct nfs_call *call)
+static void fake_submit(struct server *s, struct nfs_call *call)
 {
-	(void)t;
-	list_append(&server.calls, &call->node);
-	server.waiting++;
+	(void)s;
+	list_append(&fake.calls, &call->node);
+	fake.waiting++;
 }
 
-static const struct transport_ops server_ops = {.submit = server_submit};
+static const struct server_ops fake_ops = {.submit = fake_submit};
 
 static int setup(void **state)
 {
 	(void)state;
-	memset(&server, 0, sizeof(server));
+	memset(&fake, 0, sizeof(fake));
 	memset(&file, 0, sizeof(file));
-	server.transport.ops = &server_ops;
-	list_init(&server.calls);
+	fake.server.ops = &fake_ops;
+	list_init(&fake.calls);
 	(void)pthread_mutex_init(&file.lock, NULL);
 	file.fh.len = 4;
 	write_behind_init(&file.behind, &file.lock);
@@ -138,7 +138,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	(void)state;
-	assert_true(list_empty(&server.calls));
+	assert_true(list_empty(&fake.calls));
 	assert_null(file.local);
 	assert_null(file.pause);
 	assert_int_equal(file.refs, 0);
@@ -155,7 +155,7 @@ static void end_local(size_t limit, int error)
 	assert_non_null(io);
 	file.local = NULL;
 	io->have = MIN(limit, io->size);
-	memcpy(server.file + io->offset, io->buf, io->have);
+	memcpy(fake.file + io->offset, io->buf, io->have);
 	io->done(io, error < 0 ? error : (ssize_t)io->have);
 }
 
@@ -171,29 +171,29 @@ static void end_pause(void)
 /* Answers the n-th call that waits: a WRITE takes in up to limit bytes, a COMMIT all. */
 static void answer(unsigned n, size_t limit, int error)
 {
-	struct list *pos = server.calls.next;
+	struct list *pos = fake.calls.next;
 	struct nfs_call *call;
 
 	while (n-- > 0)
 		pos = pos->next;
 	call = CONTAINER_OF(pos, struct nfs_call, node);
 	list_remove(pos);
-	server.waiting--;
+	fake.waiting--;
 	call->error = error;
 	if (call->proc == NFS_WRITE && error == 0) {
 		call->res.io.count = (uint32_t)MIN(limit, call->args.io.count);
 		call->res.io.committed = call->args.io.stable;
-		memcpy(server.file + call->args.io.offset, call->args.io.data, call->res.io.count);
+		memcpy(fake.file + call->args.io.offset, call->args.io.data, call->res.io.count);
 	}
-	memset(&call->res.io.verf, server.verf, sizeof(call->res.io.verf));
+	memset(&call->res.io.verf, fake.verf, sizeof(call->res.io.verf));
 	call->done(call);
 }
 
 static const struct nfs_call *waiting(unsigned n)
 {
-	const struct list *pos = server.calls.next;
+	const struct list *pos = fake.calls.next;
 
-	assert_true(n < server.waiting);
+	assert_true(n < fake.waiting);
 	while (n-- > 0)
 		pos = pos->next;
 	return CONTAINER_OF(pos, const struct nfs_call, node);
@@ -249,21 +249,21 @@ static void small_writes_are_gathered_while_one_is_on_its_way(void **state)
 	uint64_t asked = attr_clock();
 
 	assert_int_equal(add(0, "a", 1, &w), 0);
-	assert_int_equal(server.waiting, 1); /* nothing lies still */
+	assert_int_equal(fake.waiting, 1); /* nothing lies still */
 	assert_int_equal(add(1, "b", 1, &w), 0);
 	assert_int_equal(add(2, "cd", 2, &w), 0);
 	assert_int_equal(add(3, "D", 1, &w), 0); /* over what was gathered */
-	assert_int_equal(server.waiting, 1);
+	assert_int_equal(fake.waiting, 1);
 	assert_true(write_behind_outdates(&file.behind, attr_clock()));
 	settle(&s);
-	assert_int_equal(server.waiting, 2);
+	assert_int_equal(fake.waiting, 2);
 	assert_int_equal(waiting(1)->args.io.offset, 1);
 	assert_int_equal(waiting(1)->args.io.count, 3);
 	answer(1, WSIZE, 0);
 	assert_int_equal(s.done, 0);
 	answer(0, WSIZE, 0);
 	assert_int_equal(s.done, 1);
-	assert_memory_equal(server.file, "abcD", 4);
+	assert_memory_equal(fake.file, "abcD", 4);
 	assert_true(write_behind_outdates(&file.behind, asked)); /* it was asked before the answers */
 	assert_false(write_behind_outdates(&file.behind, attr_clock()));
 	assert_true(write_log_dirty(&file.log));
@@ -280,7 +280,7 @@ static void what_is_kept_takes_no_more_room_than_it_needs(void **state)
 	sent = CONTAINER_OF(waiting(0), const struct data_write, call);
 	assert_true(malloc_usable_size((void *)(uintptr_t)sent) < sizeof(*sent) + WSIZE / 2);
 	answer(0, WSIZE, 0);
-	assert_memory_equal(server.file, "small", 5);
+	assert_memory_equal(fake.file, "small", 5);
 }
 
 static void what_was_gathered_goes_with_the_answer(void **state)
@@ -290,9 +290,9 @@ static void what_was_gathered_goes_with_the_answer(void **state)
 	assert_int_equal(add(0, "a", 1, &w), 0);
 	assert_int_equal(add(1, "b", 1, &w), 0);
 	answer(0, WSIZE, 0);
-	assert_int_equal(server.waiting, 1);
+	assert_int_equal(fake.waiting, 1);
 	answer(0, WSIZE, 0);
-	assert_int_equal(server.waiting, 0);
+	assert_int_equal(fake.waiting, 0);
 }
 
 static void nothing_overlaps_on_its_way(void **state)
@@ -307,7 +307,7 @@ static void nothing_overlaps_on_its_way(void **state)
 	assert_int_equal(add(100, "e", 1, &w), 0); /* elsewhere: another request */
 	assert_int_equal(add(13, "x", 1, &w), -EBUSY);
 	assert_int_equal(add(99, block, WSIZE, &w), -EBUSY); /* also over what is only gathered */
-	while (server.waiting > 0)
+	while (fake.waiting > 0)
 		answer(0, WSIZE, 0);
 	assert_int_equal(add(12, "x", 1, &w), 0);
 	answer(0, WSIZE, 0);
@@ -341,7 +341,7 @@ static void a_local_writer_writes_to_the_backing_file(void **state)
 
 	file.has_descriptor = true;
 	assert_int_equal(add(0, "a", 1, &w), 0);
-	assert_int_equal(server.waiting, 0);
+	assert_int_equal(fake.waiting, 0);
 	assert_true(file.local->as_root);
 	assert_int_equal(file.changed_locally, 0);
 	settle(&s);
@@ -350,7 +350,7 @@ static void a_local_writer_writes_to_the_backing_file(void **state)
 	assert_int_equal(s.done, 1);
 	assert_int_equal(file.changed_locally, 1);
 	assert_int_equal(file.written, 1);
-	assert_memory_equal(server.file, "a", 1);
+	assert_memory_equal(fake.file, "a", 1);
 	assert_false(write_log_dirty(&file.log)); /* the server has nothing to commit */
 	end_pause();
 }
@@ -369,7 +369,7 @@ static void what_comes_in_the_pause_is_gathered(void **state)
 	assert_int_equal(file.local->size, 2);
 	end_local(WSIZE, 0);
 	end_pause();
-	assert_memory_equal(server.file, "abc", 3);
+	assert_memory_equal(fake.file, "abc", 3);
 }
 
 static void what_fails_locally_goes_to_the_server(void **state)
@@ -384,7 +384,7 @@ static void what_fails_locally_goes_to_the_server(void **state)
 	assert_int_equal(waiting(0)->args.io.count, 3);
 	assert_int_equal(waiting(0)->args.io.stable, NFS_FILE_SYNC); /* beside local writes nothing is kept */
 	answer(0, WSIZE, 0);
-	assert_memory_equal(server.file, "abc", 3);
+	assert_memory_equal(fake.file, "abc", 3);
 	assert_int_equal(file.written, 3);
 	assert_false(write_log_dirty(&file.log));
 }
@@ -407,11 +407,11 @@ static void a_writer_that_is_too_fast_waits(void **state)
 	for (; n < ARRAY_SIZE(w) && r == 0; n++)
 		r = add(n * WSIZE, block, WSIZE, &w[n]);
 	assert_int_equal(r, 1);
-	assert_int_equal(server.waiting, n - 1);
+	assert_int_equal(fake.waiting, n - 1);
 	assert_int_equal(w[n - 1].done, 0);
 	answer(3, WSIZE, 0);
 	assert_int_equal(w[n - 1].done, 1);
-	while (server.waiting > 0)
+	while (fake.waiting > 0)
 		answer(0, WSIZE, 0);
 }
 
@@ -426,7 +426,7 @@ static void short_answers_are_gone_on_with(void **state)
 	answer(0, 1, 0);
 	answer(0, WSIZE, 0);
 	assert_int_equal(s.done, 1);
-	assert_memory_equal(server.file, "abcdef", 6);
+	assert_memory_equal(fake.file, "abcdef", 6);
 }
 
 static void an_error_is_told_once_to_each_open_file(void **state)
@@ -455,15 +455,15 @@ static void a_commit_covers_what_was_on_its_way(void **state)
 	assert_int_equal(add(1, "b", 1, &w), 0);
 	s.stable.done = stable_done;
 	write_behind_commit(&behind_file, &cred, &s.stable);
-	assert_int_equal(server.waiting, 2);
+	assert_int_equal(fake.waiting, 2);
 	answer(1, WSIZE, 0);
 	answer(0, WSIZE, 0);
-	server.verf = 1; /* the server restarts: both are sent again, in order, one at a time */
-	memset(server.file, 0, 2);
+	fake.verf = 1; /* the server restarts: both are sent again, in order, one at a time */
+	memset(fake.file, 0, 2);
 	assert_int_equal(waiting(0)->proc, NFS_COMMIT);
 	answer(0, WSIZE, 0);
 	for (unsigned n = 0; n < 2; n++) {
-		assert_int_equal(server.waiting, 1);
+		assert_int_equal(fake.waiting, 1);
 		assert_int_equal(waiting(0)->proc, NFS_WRITE);
 		assert_int_equal(waiting(0)->args.io.stable, NFS_FILE_SYNC);
 		assert_int_equal(s.done, 0);
@@ -471,7 +471,7 @@ static void a_commit_covers_what_was_on_its_way(void **state)
 	}
 	assert_int_equal(s.done, 1);
 	assert_int_equal(s.error, 0);
-	assert_memory_equal(server.file, "ab", 2);
+	assert_memory_equal(fake.file, "ab", 2);
 	assert_false(write_log_dirty(&file.log));
 }
 
@@ -485,7 +485,7 @@ static void who_was_killed_waits_no_longer(void **state)
 	s.wait.patience = (struct patience){.given_up = give_up, .arg = &killed};
 	settle(&s);
 	settle(&other);
-	call = CONTAINER_OF(server.calls.next, struct nfs_call, node);
+	call = CONTAINER_OF(fake.calls.next, struct nfs_call, node);
 	assert_false(call->given_up(call));
 	assert_int_equal(s.done, 0);
 	killed = true;
@@ -501,7 +501,7 @@ static void who_was_killed_waits_no_longer(void **state)
 /* Whatever the order of writes and answers, the server ends with what the writer wrote. */
 static void random_writes_end_right(void **state)
 {
-	static uint8_t model[sizeof(server.file)], data[2 * WSIZE];
+	static uint8_t model[sizeof(fake.file)], data[2 * WSIZE];
 	static struct flag w[5000];
 	struct flag s = {0};
 	uint64_t end = 0;
@@ -521,19 +521,19 @@ static void random_writes_end_right(void **state)
 		r = add(offset, data, size, &w[n]);
 		if (r == -EBUSY) { /* as write_through() does */
 			settle(&s);
-			while (server.waiting > 0)
-				answer((unsigned)random() % server.waiting, 1 + (size_t)random() % WSIZE, 0);
+			while (fake.waiting > 0)
+				answer((unsigned)random() % fake.waiting, 1 + (size_t)random() % WSIZE, 0);
 			r = add(offset, data, size, &w[n]);
 		}
 		assert_true(r == 0 || r == 1);
 		memcpy(model + offset, data, size);
-		while (server.waiting > 0 && (random() % 4 == 0 || (r == 1 && !w[n].done)))
-			answer((unsigned)random() % server.waiting, WSIZE, 0);
+		while (fake.waiting > 0 && (random() % 4 == 0 || (r == 1 && !w[n].done)))
+			answer((unsigned)random() % fake.waiting, WSIZE, 0);
 	}
 	settle(&s);
-	while (server.waiting > 0)
-		answer((unsigned)random() % server.waiting, WSIZE, 0);
-	assert_memory_equal(server.file, model, sizeof(model));
+	while (fake.waiting > 0)
+		answer((unsigned)random() % fake.waiting, WSIZE, 0);
+	assert_memory_equal(fake.file, model, sizeof(model));
 }
 
 int main(void)

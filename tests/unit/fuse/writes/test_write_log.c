@@ -6,17 +6,17 @@
 
 #include "fuse/writes/write_log.h"
 
-struct server {
-	struct transport transport;
+struct fake_server {
+	struct server server;
 	struct list calls; /* submitted and not yet answered */
 };
 
-static void server_submit(struct transport *t, struct nfs_call *call)
+static void fake_submit(struct server *t, struct nfs_call *call)
 {
-	list_append(&CONTAINER_OF(t, struct server, transport)->calls, &call->node);
+	list_append(&CONTAINER_OF(t, struct fake_server, server)->calls, &call->node);
 }
 
-static const struct transport_ops server_ops = {.submit = server_submit};
+static const struct server_ops fake_ops = {.submit = fake_submit};
 
 struct waiter {
 	struct commit_wait wait;
@@ -34,13 +34,13 @@ static void waiter_done(struct commit_wait *w, int error)
 static struct nfs_fh fh;
 static struct nfs_cred cred;
 
-static void server_init(struct server *s)
+static void fake_server_init(struct fake_server *s)
 {
-	s->transport.ops = &server_ops;
+	s->server.ops = &fake_ops;
 	list_init(&s->calls);
 }
 
-static struct nfs_call *next_call(struct server *s, enum nfs_proc proc)
+static struct nfs_call *next_call(struct fake_server *s, enum nfs_proc proc)
 {
 	struct nfs_call *call;
 
@@ -52,7 +52,7 @@ static struct nfs_call *next_call(struct server *s, enum nfs_proc proc)
 }
 
 /* A write of "data" at an offset that is on its way to the server, and its answer. */
-static struct data_write *send_write(struct write_log *log, struct server *s, uint64_t offset)
+static struct data_write *send_write(struct write_log *log, struct fake_server *s, uint64_t offset)
 {
 	struct data_write *w = data_write_new(4);
 
@@ -62,7 +62,7 @@ static struct data_write *send_write(struct write_log *log, struct server *s, ui
 	w->call.args.io.offset = offset;
 	w->call.args.io.count = 4;
 	write_log_started(log);
-	write_log_send(log, &s->transport, w);
+	write_log_send(log, &s->server, w);
 	return w;
 }
 
@@ -74,7 +74,7 @@ static void answer_write(struct write_log *log, struct data_write *w, enum write
 }
 
 /* One acknowledged UNSTABLE write. */
-static void keep_write(struct write_log *log, struct server *s, uint64_t offset, uint8_t verf)
+static void keep_write(struct write_log *log, struct fake_server *s, uint64_t offset, uint8_t verf)
 {
 	answer_write(log, send_write(log, s, offset), WRITE_UNSTABLE, verf);
 }
@@ -93,20 +93,20 @@ static void answer_commit(struct nfs_call *call, int error, uint8_t verf)
 	call->done(call);
 }
 
-static void start(struct write_log *log, struct server *s, struct waiter *w)
+static void start(struct write_log *log, struct fake_server *s, struct waiter *w)
 {
 	memset(w, 0, sizeof(*w));
 	w->wait.done = waiter_done;
-	write_log_commit(log, &s->transport, &fh, &cred, &w->wait);
+	write_log_commit(log, &s->server, &fh, &cred, &w->wait);
 }
 
 static void nothing_kept_needs_no_commit(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	assert_false(write_log_dirty(&log));
 	start(&log, &s, &w);
@@ -132,10 +132,10 @@ static void a_write_on_the_wire_makes_the_log_dirty(void **state)
 static void the_same_verifier_ends_the_commit(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	keep_write(&log, &s, 4, 1);
@@ -160,11 +160,11 @@ static bool is_killed(void *arg)
 static void who_was_killed_waits_no_longer_and_the_commit_goes_on(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w[3];
 	struct nfs_call *call;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	for (int n = 0; n < 3; n++) {
@@ -195,11 +195,11 @@ static void who_was_killed_waits_no_longer_and_the_commit_goes_on(void **state)
 static void another_verifier_sends_the_data_again_as_file_sync(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 	struct nfs_call *call;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	keep_write(&log, &s, 100, 2);
@@ -221,11 +221,11 @@ static void another_verifier_sends_the_data_again_as_file_sync(void **state)
 static void newer_data_is_sent_behind_older_data(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 	static const uint64_t offsets[] = {0, 2, 3};
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	keep_write(&log, &s, 2, 2);
@@ -250,12 +250,12 @@ static void newer_data_is_sent_behind_older_data(void **state)
 static void nothing_else_is_written_while_data_is_sent_again(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 	struct data_write *before, *after;
 	struct nfs_call *call;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &w);
@@ -283,11 +283,11 @@ static void nothing_else_is_written_while_data_is_sent_again(void **state)
 static void a_failed_resend_is_told(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 	struct nfs_call *call;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &w);
@@ -303,10 +303,10 @@ static void a_failed_resend_is_told(void **state)
 static void a_failed_commit_is_told(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &w);
@@ -319,10 +319,10 @@ static void a_failed_commit_is_told(void **state)
 static void who_comes_during_a_commit_waits_for_the_next(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter first, second;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &first);
@@ -341,10 +341,10 @@ static void who_comes_during_a_commit_waits_for_the_next(void **state)
 static void who_comes_during_a_failing_commit_is_told_too(void **state)
 {
 	struct write_log log = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter first, second;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	keep_write(&log, &s, 0, 1);
 	start(&log, &s, &first);
@@ -357,7 +357,7 @@ static void who_comes_during_a_failing_commit_is_told_too(void **state)
 }
 
 /* How many writes of a megabyte are answered until one is told to commit first. */
-static unsigned fill(struct write_log *log, struct server *s, unsigned most)
+static unsigned fill(struct write_log *log, struct fake_server *s, unsigned most)
 {
 	for (unsigned n = 1; n <= most; n++) {
 		struct data_write *w = data_write_new(DATA_WRITE_MAX);
@@ -367,7 +367,7 @@ static unsigned fill(struct write_log *log, struct server *s, unsigned most)
 		w->call.args.io.offset = n * (uint64_t)DATA_WRITE_MAX;
 		w->call.args.io.count = DATA_WRITE_MAX;
 		write_log_started(log);
-		write_log_send(log, &s->transport, w);
+		write_log_send(log, &s->server, w);
 		list_remove(&w->call.node);
 		if (write_log_answered(log, w, WRITE_UNSTABLE))
 			return n;
@@ -379,10 +379,10 @@ static void a_fast_writer_commits_beside_its_writes(void **state)
 {
 	const unsigned early = WRITE_LOG_COMMIT / DATA_WRITE_MAX, most = WRITE_LOG_LIMIT / DATA_WRITE_MAX;
 	struct write_log log = {0}, other = {0};
-	struct server s;
+	struct fake_server s;
 	struct waiter w;
 
-	server_init(&s);
+	fake_server_init(&s);
 	write_log_init(&log);
 	write_log_init(&other);
 	assert_int_equal(fill(&log, &s, most), early);

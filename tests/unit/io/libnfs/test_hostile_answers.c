@@ -214,8 +214,8 @@ static void put_answer(enum nfs_proc proc)
 
 /* One mount, whose server says what the test wants. */
 struct liar {
-	struct server *server;
-	struct transport *t;
+	struct fake_server *server;
+	struct server *t;
 	int fd;
 };
 
@@ -238,7 +238,7 @@ static int liar_teardown(void **state)
 	struct liar *liar = *state;
 	void *server = liar->server;
 
-	transport_free(liar->t);
+	server_free(liar->t);
 	hang_up(liar->fd);
 	return teardown(&server);
 }
@@ -279,7 +279,7 @@ static int lie(struct liar *liar, enum nfs_proc proc, size_t size, void (*look)(
 	a.client.call.proc = proc;
 	a.client.call.fh.len = 4;
 	a.client.call.done = asked_done;
-	transport_submit(liar->t, &a.client.call);
+	server_submit(liar->t, &a.client.call);
 	take_request(liar->fd, &r);
 	answer(liar->fd, r.call.xid, out, size);
 	p = (struct pollfd){.fd = liar->fd, .events = POLLIN};
@@ -477,7 +477,7 @@ static void a_count_alone_can_be_asked_for(void **state)
 	(void)sem_init(&a.client.done, 0, 0);
 	a.client.call.proc = NFS_GETACL;
 	a.client.call.fh.len = 4;
-	transport_submit(liar->t, &a.client.call);
+	server_submit(liar->t, &a.client.call);
 	take_request(liar->fd, &r);
 	assert_int_equal(r.call.program, 100227);
 	assert_int_equal(r.call.version, 3);
@@ -682,7 +682,7 @@ static void a_listing_of_the_most_entries_there_can_be(void **state)
 	a.client.call.proc = NFS_READDIR;
 	a.client.call.fh.len = 4;
 	a.client.call.done = asked_done;
-	transport_submit(liar->t, &a.client.call);
+	server_submit(liar->t, &a.client.call);
 	take_request(liar->fd, &r);
 	(void)oncrpc_encode_reply(r.call.xid, ONCRPC_SUCCESS, 0, record, size);
 	store_u32(record, (uint32_t)(size - 4) | 0x80000000U);

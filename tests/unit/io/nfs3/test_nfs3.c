@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The transport against a server that the test plays. */
+/* struct nfs3 against a server that the test plays. */
 #include "base/clock.h"
 #include "base/util.h"
 #include "base/whole_io.h"
@@ -7,11 +7,11 @@
 
 static void a_call_is_answered(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
-	struct transport_stats stats;
+	struct server_stats stats;
 	struct request r;
 
 	submit(t, &c, NFS_GETATTR);
@@ -20,19 +20,19 @@ static void a_call_is_answered(void **state)
 	answer_status(fd, r.call.xid, 2);
 	await(&c);
 	assert_int_equal(c.call.error, -ENOENT);
-	transport_stats(t, &stats);
+	server_stats(t, &stats);
 	assert_true(stats.connected);
 	assert_int_equal(stats.calls[NFS_GETATTR], 1);
 	assert_int_equal(stats.connections[0].answered, 1);
 	assert_int_equal(s->ups, 1);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void answers_may_come_in_any_order(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client first = {0}, second = {0};
 	struct request r1, r2;
@@ -48,15 +48,15 @@ static void answers_may_come_in_any_order(void **state)
 	await(&first);
 	assert_int_equal(first.call.error, -EACCES);
 	assert_int_equal(second.call.error, -ENOENT);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 /* What the server's reply cache needs to know it again. */
 static void a_call_is_sent_again_as_the_same_bytes_from_the_same_port(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	unsigned port, port_again;
 	int fd = take_live_connection(s, &port);
 	struct client c = {.call.name = "made once"};
@@ -73,15 +73,15 @@ static void a_call_is_sent_again_as_the_same_bytes_from_the_same_port(void **sta
 	answer_status(fd, after.call.xid, 13);
 	await(&c);
 	assert_int_equal(c.times, 1);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 /* The peer's FIN leaves the port in other states than its RST. */
 static void the_port_stays_when_the_server_closes_in_order(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	unsigned port, port_again;
 	int fd = take_live_connection(s, &port);
 
@@ -91,14 +91,14 @@ static void the_port_stays_when_the_server_closes_in_order(void **state)
 		assert_int_equal(port_again, port);
 	}
 	assert_true(s->downs >= 3);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void what_is_lost_is_sent_again_in_order_before_what_is_new(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client old[3] = {0}, new = {0};
 	struct request r;
@@ -122,15 +122,15 @@ static void what_is_lost_is_sent_again_in_order_before_what_is_new(void **state)
 	assert_int_equal(r.call.procedure, 4);
 	answer_status(fd, r.call.xid, 2);
 	await(&new);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 /* libnfs takes it for the end of all order: the connection is made anew, and nothing is lost. */
 static void an_answer_to_nothing_harms_nobody(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r, again;
@@ -145,7 +145,7 @@ static void an_answer_to_nothing_harms_nobody(void **state)
 	answer_status(fd, r.call.xid, 2);
 	await(&c);
 	assert_int_equal(c.call.error, -ENOENT);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
@@ -158,8 +158,8 @@ static bool give_up(struct nfs_call *call)
 
 static void a_call_that_is_given_up_ends_and_its_answer_is_dropped(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {.call.given_up = give_up, .call.name = "late"}, next = {0};
 	struct request r, r2;
@@ -178,14 +178,14 @@ static void a_call_that_is_given_up_ends_and_its_answer_is_dropped(void **state)
 	await(&next);
 	assert_int_equal(next.call.error, -ENOENT);
 	assert_int_equal(c.times, 1);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void calls_can_be_given_up_while_there_is_no_server(void **state)
 {
-	struct server *s = *state;
-	struct transport *t;
+	struct fake_server *s = *state;
+	struct server *t;
 	struct client c = {.call.given_up = give_up};
 
 	unwanted = true;
@@ -194,14 +194,14 @@ static void calls_can_be_given_up_while_there_is_no_server(void **state)
 	submit(t, &c, NFS_GETATTR);
 	await(&c);
 	assert_int_equal(c.call.error, -EINTR);
-	transport_free(t);
+	server_free(t);
 }
 
 /* Its data is the caller's again, and libnfs is not through with it. */
 static void a_call_may_be_given_up_while_it_is_written(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	size_t size = 16U << 20, sum = 0;
 	struct client big = {.call.given_up = give_up}, next = {0};
@@ -236,14 +236,14 @@ static void a_call_may_be_given_up_while_it_is_written(void **state)
 	assert_int_equal(r.call.procedure, 1);
 	answer_status(fd, r.call.xid, 2);
 	await(&next);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void a_missing_answer_is_asked_for_again(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){.timeo_ms = 200, .retrans = 100});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){.timeo_ms = 200, .retrans = 100});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {.call.name = "name"};
 	struct request first, again, third;
@@ -260,13 +260,13 @@ static void a_missing_answer_is_asked_for_again(void **state)
 	assert_true(now_ms() - second_at >= 390); /* timeo more each time */
 	answer_status(fd, first.call.xid, 13);
 	await(&c);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
-static void soft_calls_end(struct server *s, int error, unsigned retrans, uint64_t ms)
+static void soft_calls_end(struct fake_server *s, int error, unsigned retrans, uint64_t ms)
 {
-	struct transport *t = start(s, (struct nfs3_options){.soft = error, .timeo_ms = 200, .retrans = retrans});
+	struct server *t = start(s, (struct nfs3_options){.soft = error, .timeo_ms = 200, .retrans = retrans});
 	int fd = take_live_connection(s, NULL);
 	uint64_t begin = now_ms();
 	struct client c = {0};
@@ -275,7 +275,7 @@ static void soft_calls_end(struct server *s, int error, unsigned retrans, uint64
 	await(&c);
 	assert_int_equal(c.call.error, error);
 	assert_in_range(c.ended - begin, ms - 10, ms + 600);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
@@ -287,8 +287,8 @@ static void soft_ends_calls_after_timeo_and_retrans_times_more(void **state)
 
 static void soft_ends_calls_of_a_server_that_is_not_there(void **state)
 {
-	struct server *s = *state;
-	struct transport *t;
+	struct fake_server *s = *state;
+	struct server *t;
 	struct client c = {0};
 
 	(void)shutdown(s->listener, SHUT_RDWR);
@@ -296,13 +296,13 @@ static void soft_ends_calls_of_a_server_that_is_not_there(void **state)
 	submit(t, &c, NFS_GETATTR);
 	await(&c);
 	assert_int_equal(c.call.error, -ETIMEDOUT);
-	transport_free(t);
+	server_free(t);
 }
 
 static void hard_waits(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){.timeo_ms = 100, .retrans = 0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){.timeo_ms = 100, .retrans = 0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r;
@@ -321,21 +321,21 @@ static void hard_waits(void **state)
 	answer_status(fd, r.call.xid, 2);
 	await(&c);
 	assert_int_equal(c.call.error, -ENOENT);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void a_call_may_limit_its_patience(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {.call.patience_ms = 500};
 
 	submit(t, &c, NFS_GETATTR);
 	await(&c);
 	assert_int_equal(c.call.error, -ETIMEDOUT);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
@@ -347,8 +347,8 @@ static void denials_are_the_kernels_errnos(void **state)
 	} known[] = {{ONCRPC_PROG_UNAVAIL, -EPFNOSUPPORT}, {ONCRPC_PROG_MISMATCH, -EPROTONOSUPPORT},
 		{ONCRPC_PROC_UNAVAIL, -EOPNOTSUPP}, {ONCRPC_GARBAGE_ARGS, -EIO}, {ONCRPC_SYSTEM_ERR, -EIO},
 		{ONCRPC_DENIED_AUTH, -EACCES}};
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 
 	for (size_t n = 0; n < ARRAY_SIZE(known); n++) {
@@ -362,7 +362,7 @@ static void denials_are_the_kernels_errnos(void **state)
 		assert_int_equal(c.call.error, known[n].error);
 	}
 	assert_int_equal(s->ups, 1);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
@@ -373,8 +373,8 @@ static void an_answer_that_is_none_is_eio(void **state)
 					 "\0\0\0\1"
 					 "\0\0\0\7"
 					 "\0\0\0\7";
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r;
@@ -393,14 +393,14 @@ static void an_answer_that_is_none_is_eio(void **state)
 	answer(fd, r.call.xid, NULL, 0); /* nothing at all */
 	await(&c);
 	assert_int_equal(c.call.error, -EIO);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void an_answer_too_large_ends_the_connection_only(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	uint8_t record[8] = {0xff, 0xff, 0xff, 0xff};
@@ -416,14 +416,14 @@ static void an_answer_too_large_ends_the_connection_only(void **state)
 	answer_status(fd, r.call.xid, 2);
 	await(&c);
 	assert_int_equal(c.call.error, -ENOENT);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void jukebox_is_asked_again_later_as_a_new_request(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	uint64_t begin = now_ms();
 	struct client c = {0};
@@ -438,15 +438,15 @@ static void jukebox_is_asked_again_later_as_a_new_request(void **state)
 	answer_status(fd, again.call.xid, 2);
 	await(&c);
 	assert_int_equal(c.times, 1);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 /* 20, 40, 80, 160, 320, 640, 1280 ms and up to half as much of jitter. */
 static void a_server_that_hangs_up_is_left_alone(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	uint64_t end = now_ms() + 3000;
 	int connections = 0;
 
@@ -457,14 +457,14 @@ static void a_server_that_hangs_up_is_left_alone(void **state)
 		}
 	assert_in_range(connections, 5, 9);
 	assert_int_equal(s->ups, 0);
-	transport_free(t);
+	server_free(t);
 }
 
 /* An answer to NULL alone is no proof that it works. */
 static void a_server_that_answers_null_only_is_left_alone_too(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	uint64_t end = now_ms() + 3000;
 	struct client c = {0};
 	int connections = 0;
@@ -480,14 +480,14 @@ static void a_server_that_answers_null_only_is_left_alone_too(void **state)
 			connections++;
 		}
 	assert_in_range(connections, 5, 9);
-	transport_free(t);
+	server_free(t);
 	assert_int_equal(c.call.error, -ENOTCONN);
 }
 
 static void backoff_begins_anew_when_calls_were_answered_for_a_while(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	uint64_t begin;
 	int fd;
 
@@ -499,18 +499,18 @@ static void backoff_begins_anew_when_calls_were_answered_for_a_while(void **stat
 	begin = now_ms();
 	fd = take_live_connection(s, NULL);
 	assert_true(now_ms() - begin < 300);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
-static void wait_for_connections(struct transport *t, unsigned wanted)
+static void wait_for_connections(struct server *t, unsigned wanted)
 {
 	unsigned up = 0;
 
 	for (int tries = 0; tries < 1000 && up < wanted; tries++) {
-		struct transport_stats stats;
+		struct server_stats stats;
 
-		transport_stats(t, &stats);
+		server_stats(t, &stats);
 		up = 0;
 		for (unsigned n = 0; n < stats.nconnections; n++)
 			up += stats.connections[n].connected;
@@ -521,12 +521,12 @@ static void wait_for_connections(struct transport *t, unsigned wanted)
 
 static void calls_are_spread_over_all_connections(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){.nconnect = 4});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){.nconnect = 4});
 	struct client c[8] = {0};
 	unsigned ports[4];
 	int fds[4];
-	struct transport_stats stats;
+	struct server_stats stats;
 
 	/* The first alone, until it is answered. */
 	fds[0] = take_connection(s, &ports[0]);
@@ -540,7 +540,7 @@ static void calls_are_spread_over_all_connections(void **state)
 	for (int n = 1; n < 4; n++)
 		fds[n] = take_live_connection(s, &ports[n]);
 	wait_for_connections(t, 4);
-	transport_stats(t, &stats);
+	server_stats(t, &stats);
 	assert_int_equal(stats.nconnections, 4);
 	assert_int_equal(stats.connections[0].port, ports[0]);
 	for (int n = 0; n < 8; n++)
@@ -554,10 +554,10 @@ static void calls_are_spread_over_all_connections(void **state)
 		}
 	for (int n = 0; n < 8; n++)
 		await(&c[n]);
-	transport_stats(t, &stats);
+	server_stats(t, &stats);
 	for (int n = 0; n < 4; n++)
 		assert_int_equal(stats.connections[n].answered, 2);
-	transport_free(t);
+	server_free(t);
 	for (int n = 0; n < 4; n++)
 		hang_up(fds[n]);
 }
@@ -565,8 +565,8 @@ static void calls_are_spread_over_all_connections(void **state)
 /* The reply cache is one per port: another connection would not do. */
 static void a_lost_call_waits_for_its_own_connection(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){.nconnect = 2});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){.nconnect = 2});
 	unsigned ports[2], port;
 	int fds[2];
 	struct client c = {.call.name = "name"}, other = {0};
@@ -595,15 +595,15 @@ static void a_lost_call_waits_for_its_own_connection(void **state)
 	await(&c);
 	assert_int_equal(c.call.error, -EACCES);
 	assert_int_equal(s->downs, 0);
-	transport_free(t);
+	server_free(t);
 	hang_up(fds[0]);
 	hang_up(fds[1]);
 }
 
 static void a_stale_handle_is_told(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){0});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r;
@@ -614,14 +614,14 @@ static void a_stale_handle_is_told(void **state)
 	await(&c);
 	assert_int_equal(c.call.error, -ESTALE);
 	assert_int_equal(s->stale, 1);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 
 static void the_end_ends_all_calls_once(void **state)
 {
-	struct server *s = *state;
-	struct transport *t = start(s, (struct nfs3_options){.nconnect = 2});
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct nfs3_options){.nconnect = 2});
 	int fd = take_live_connection(s, NULL);
 	struct client c[4] = {0}, late = {0};
 	struct request r;
@@ -632,7 +632,7 @@ static void the_end_ends_all_calls_once(void **state)
 	answer_status(fd, r.call.xid, 10008);
 	hang_up(fd);
 	submit(t, &c[3], NFS_GETATTR);
-	transport_stop(t);
+	server_stop(t);
 	for (int n = 0; n < 4; n++) {
 		assert_int_equal(c[n].times, 1);
 		assert_int_equal(c[n].call.error, -ENOTCONN);
@@ -640,12 +640,12 @@ static void the_end_ends_all_calls_once(void **state)
 	submit(t, &late, NFS_GETATTR);
 	assert_int_equal(late.times, 1);
 	assert_int_equal(late.call.error, -ENOTCONN);
-	transport_free(t);
+	server_free(t);
 }
 
 /* Many threads, several connections, a server that breaks them all the time. */
 struct crowd {
-	struct transport *t;
+	struct server *t;
 	atomic_int answered;
 };
 
@@ -656,14 +656,14 @@ static void *crowd_member(void *arg)
 	for (int n = 0; n < 200; n++) {
 		struct nfs_call call = {.proc = NFS_GETATTR, .fh = {.len = 4}};
 
-		if (transport_call(crowd->t, &call) == -ENOENT)
+		if (server_call(crowd->t, &call) == -ENOENT)
 			crowd->answered++;
 	}
 	return NULL;
 }
 
 struct worker {
-	struct server *s;
+	struct fake_server *s;
 	atomic_bool stop;
 	unsigned served;
 };
@@ -716,7 +716,7 @@ static void *break_and_answer(void *arg)
 
 static void many_threads_and_a_server_that_breaks(void **state)
 {
-	struct server *s = *state;
+	struct fake_server *s = *state;
 	struct worker w = {.s = s};
 	struct crowd crowd = {.t = start(s, (struct nfs3_options){.nconnect = 4})};
 	pthread_t server, members[4];
@@ -727,7 +727,7 @@ static void many_threads_and_a_server_that_breaks(void **state)
 	for (size_t n = 0; n < ARRAY_SIZE(members); n++)
 		(void)pthread_join(members[n], NULL);
 	assert_int_equal(crowd.answered, 800);
-	transport_free(crowd.t);
+	server_free(crowd.t);
 	w.stop = true;
 	(void)pthread_join(server, NULL);
 }
@@ -735,14 +735,14 @@ static void many_threads_and_a_server_that_breaks(void **state)
 /* The name leads elsewhere by now: the address given is refused, the name is asked. */
 static void a_server_that_moved_is_found_by_its_name(void **state)
 {
-	struct server *s = *state;
+	struct fake_server *s = *state;
 	struct nfs3_options o = {.host = "localhost", .address = "127.0.0.2", .port = s->port};
-	struct transport *t = NULL;
+	struct server *t = NULL;
 	int fd;
 
 	assert_int_equal(nfs3_new(&o, &t), 0);
 	fd = take_live_connection(s, NULL);
-	transport_free(t);
+	server_free(t);
 	hang_up(fd);
 }
 

@@ -170,7 +170,7 @@ struct nfs_wire {
 };
 
 struct nfs_call {
-	struct list node;     /* the transport's, from submit to done */
+	struct list node;     /* struct server's, from submit to done */
 	struct nfs_wire wire; /* the transport's */
 	unsigned patience_ms; /* 0: as the mount says, for ever when it is hard */
 	unsigned delay_ms;    /* it is not sent before so long after it was submitted */
@@ -245,7 +245,7 @@ struct nfs_call {
 	void (*done)(struct nfs_call *call);
 };
 
-#define TRANSPORT_CONNECTIONS_MAX 16
+#define SERVER_CONNECTIONS_MAX 16
 
 struct connection_stats {
 	bool connected;
@@ -254,36 +254,36 @@ struct connection_stats {
 };
 
 /* What any thread may ask at any time. */
-struct transport_stats {
+struct server_stats {
 	bool connected;                 /* one connection at least */
 	uint64_t calls[NFS_PROC_COUNT]; /* answered */
 	uint64_t reconnects;
 	struct sockaddr_storage peer; /* family 0 before the first connection */
 	int last_error;               /* why the server could not be reached the last time; 0: it always was */
 	unsigned nconnections;
-	struct connection_stats connections[TRANSPORT_CONNECTIONS_MAX];
+	struct connection_stats connections[SERVER_CONNECTIONS_MAX];
 };
 
-struct transport;
+struct server;
 
-struct transport_ops {
-	void (*submit)(struct transport *t, struct nfs_call *call);
-	void (*stats)(struct transport *t, struct transport_stats *ret);
-	void (*stop)(struct transport *t);
-	void (*free)(struct transport *t);
+struct server_ops {
+	void (*submit)(struct server *t, struct nfs_call *call);
+	void (*stats)(struct server *t, struct server_stats *ret);
+	void (*stop)(struct server *t);
+	void (*free)(struct server *t);
 };
 
-struct transport {
-	const struct transport_ops *ops;
+struct server {
+	const struct server_ops *ops;
 };
 
 /* Hands a call over; any thread; never blocks and never fails: done() brings every error. */
-static inline void transport_submit(struct transport *t, struct nfs_call *call)
+static inline void server_submit(struct server *t, struct nfs_call *call)
 {
 	t->ops->submit(t, call);
 }
 
-static inline void transport_stats(struct transport *t, struct transport_stats *ret)
+static inline void server_stats(struct server *t, struct server_stats *ret)
 {
 	t->ops->stats(t, ret);
 }
@@ -292,14 +292,14 @@ static inline void transport_stats(struct transport *t, struct transport_stats *
  * Ends the loop thread. Calls that still wait, and all that come later, are done with -ENOTCONN;
  * the latter on their own thread. Takes NULL.
  */
-static inline void transport_stop(struct transport *t)
+static inline void server_stop(struct server *t)
 {
 	if (t)
 		t->ops->stop(t);
 }
 
 /* Stops if that was not done, and frees: nobody may submit any more. Takes NULL; returns NULL. */
-static inline struct transport *transport_free(struct transport *t)
+static inline struct server *server_free(struct server *t)
 {
 	if (t)
 		t->ops->free(t);
@@ -310,7 +310,7 @@ static inline struct transport *transport_free(struct transport *t)
  * Submits and waits: for start-up and the probe's thread, never for a FUSE handler. Sets done
  * itself. Pointers in the result are gone when it returns.
  */
-int transport_call(struct transport *t, struct nfs_call *call);
+int server_call(struct server *t, struct nfs_call *call);
 
 /* The name of a procedure as RFC 1813, or NFSACL's protocol, spells it. */
 const char *nfs_proc_name(enum nfs_proc proc);

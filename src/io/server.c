@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "io/transport.h"
+#include "io/server.h"
 
 #include <semaphore.h>
 
@@ -13,13 +13,13 @@ static void wake_waiter(struct nfs_call *call)
 	(void)sem_post(&CONTAINER_OF(call, struct waiting_call, call)->answered);
 }
 
-int transport_call(struct transport *t, struct nfs_call *call)
+int server_call(struct server *t, struct nfs_call *call)
 {
 	struct waiting_call w = {.call = *call};
 
 	(void)sem_init(&w.answered, 0, 0);
 	w.call.done = wake_waiter;
-	transport_submit(t, &w.call);
+	server_submit(t, &w.call);
 	while (sem_wait(&w.answered) < 0)
 		;
 	(void)sem_destroy(&w.answered);
