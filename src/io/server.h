@@ -97,12 +97,6 @@ enum nfs_stable {
 	NFS_FILE_SYNC = 2,
 };
 
-enum nfs_create_how {
-	NFS_UNCHECKED = 0,
-	NFS_GUARDED = 1,
-	NFS_EXCLUSIVE = 2,
-};
-
 /* sattr3: what to set. Times: either the server's clock or the given value. */
 struct nfs_sattr {
 	bool set_mode, set_uid, set_gid, set_size;
@@ -195,7 +189,9 @@ struct nfs_call {
 			uint32_t count;         /* bytes */
 			enum nfs_stable stable; /* WRITE */
 			const void *data;       /* WRITE */
-		} io;                           /* READ, WRITE, COMMIT */
+			/* server_append(): true until offset is known. The server has none of the data before. */
+			bool append;
+		} io; /* READ, WRITE, COMMIT */
 		struct {
 			uint64_t cookie;
 			struct nfs_verf verf;
@@ -203,8 +199,9 @@ struct nfs_call {
 		} dir;
 		struct nfs_acls acl; /* SETACL; GETACL: the mask alone */
 	} args;
-	enum nfs_create_how how; /* CREATE */
-	struct nfs_verf create_verf;
+	/* CREATE: the call fails when the name exists, unless this call, sent again, has made the file. */
+	bool exclusive;
+	struct nfs_verf create_verf;     /* the server's: names an exclusive CREATE */
 	uint32_t rdev_major, rdev_minor; /* MKNOD */
 
 	int error;
@@ -242,6 +239,11 @@ struct nfs_call {
 		struct nfs_acls acl; /* GETACL: with the mask that was asked for, at least */
 	} res;
 
+	/*
+	 * server_create(), where it takes several procedures: on the loop thread, the file is made, and dir and
+	 * new_fh are known. Its attributes are not set yet; done() follows. May be NULL.
+	 */
+	void (*made)(struct nfs_call *call);
 	void (*done)(struct nfs_call *call);
 };
 
@@ -268,6 +270,8 @@ struct server;
 
 struct server_ops {
 	void (*submit)(struct server *t, struct nfs_call *call);
+	void (*create)(struct server *t, struct nfs_call *call);
+	void (*append)(struct server *t, struct nfs_call *call);
 	void (*stats)(struct server *t, struct server_stats *ret);
 	void (*stop)(struct server *t);
 	void (*free)(struct server *t);
@@ -281,6 +285,21 @@ struct server {
 static inline void server_submit(struct server *t, struct nfs_call *call)
 {
 	t->ops->submit(t, call);
+}
+
+/* Makes a regular file: NFS_CREATE with args.sattr and exclusive. Otherwise as server_submit(). */
+static inline void server_create(struct server *t, struct nfs_call *call)
+{
+	t->ops->create(t, call);
+}
+
+/*
+ * Writes at the end that the file has at the server: NFS_WRITE with args.io.append. Two appends to one file must not be
+ * under way at once. Otherwise as server_submit().
+ */
+static inline void server_append(struct server *t, struct nfs_call *call)
+{
+	t->ops->append(t, call);
 }
 
 static inline void server_stats(struct server *t, struct server_stats *ret)

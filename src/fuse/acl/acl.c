@@ -63,12 +63,6 @@ static enum acl_kind kind_of(const char *name)
 	return ACL_KIND_NONE;
 }
 
-/* A program that is not there any more: another server than at the mount. fs/nfs/nfs3acl.c nfs3_get_acl. */
-static int acl_error(int error)
-{
-	return error == -EPFNOSUPPORT || error == -EPROTONOSUPPORT ? -EOPNOTSUPP : error;
-}
-
 static void ask(struct request *r, bool access, bool dflt, void (*done)(struct nfs_call *call))
 {
 	r->call.args.acl = (struct nfs_acls){.mask = (access ? NFS_ACL_ACCESS | NFS_ACL_ACCESS_COUNT : 0U) |
@@ -111,7 +105,7 @@ static void get_done(struct nfs_call *call)
 	if (error == 0 && acl.count == 0)
 		error = -ENODATA;
 	if (error < 0) {
-		request_end_error(&g->r, acl_error(error));
+		request_end_error(&g->r, error);
 		return;
 	}
 	posix_acl_to_xattr(&acl, value);
@@ -125,7 +119,7 @@ static void list_done(struct nfs_call *call)
 	size_t size = 0;
 
 	if (call->error < 0) {
-		request_end_error(&g->r, acl_error(call->error));
+		request_end_error(&g->r, call->error);
 		return;
 	}
 	for (int kind = 0; kind < ACL_KIND_NONE; kind++) {
@@ -197,7 +191,7 @@ static void set_done(struct nfs_call *call)
 	/* The mode goes with the access ACL, and the kernel does not know. */
 	if (call->error == 0)
 		fs_invalidate_attributes(s->r.fs, s->r.inode);
-	request_end_error(&s->r, acl_error(call->error));
+	request_end_error(&s->r, call->error);
 }
 
 /* Everything is known: the ACL that is set, the other one, the owner and the mode. */
@@ -235,7 +229,7 @@ static void set_others_known(struct nfs_call *call)
 	if (error == 0 && S_ISDIR(s->r.inode->type))
 		error = take(&call->res.acl, other, &s->acls[other]);
 	if (error < 0)
-		request_end_error(&s->r, acl_error(error));
+		request_end_error(&s->r, error);
 	else if (!call->has_attr)
 		request_send(&s->r, NFS_GETATTR, set_attr_known);
 	else

@@ -34,7 +34,7 @@ static void answered(struct nfs_call *call)
 	if (error == 0)
 		error = posix_acl_from_nfs(call->res.acl.dflt, call->res.acl.default_count, &acl);
 	/* Another server than at the mount, without ACLs. */
-	else if (error == -EPFNOSUPPORT || error == -EPROTONOSUPPORT || error == -EOPNOTSUPP)
+	else if (error == -EOPNOTSUPP)
 		error = 0;
 	if (error < 0) {
 		request_end_error(r, error);

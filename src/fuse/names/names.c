@@ -98,7 +98,6 @@ static void make(fuse_req_t req, fuse_ino_t parent, const char *name, const char
 	r->call.args.sattr.mode = mode;
 	r->call.rdev_major = major(rdev);
 	r->call.rdev_minor = minor(rdev);
-	r->call.how = NFS_GUARDED;
 	default_acl_send(r, proc, entry_done);
 }
 

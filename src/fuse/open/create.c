@@ -2,7 +2,6 @@
 #include "fuse/open/open_request.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include "fuse/acl/default_acl.h"
@@ -39,37 +38,10 @@ static void existing_looked_up(struct nfs_call *call)
 		request_find_entry(&o->r, create_found);
 }
 
-/* What EXCLUSIVE leaves out: the server kept the verifier where the times belong. */
-static void exclusive_set(struct nfs_call *call)
-{
-	struct open_request *o = open_request_of(call);
-
-	if (call->error < 0) {
-		request_end_error(&o->r, call->error);
-		return;
-	}
-	call->new_fh = o->r.entry_fh;
-	request_find_entry(&o->r, create_found);
-}
-
-static void exclusive_found(struct request *r)
-{
-	struct nfs_sattr *s = &r->call.args.sattr;
-
-	s->set_atime = s->set_mtime = s->atime_now = s->mtime_now = true;
-	r->call.fh = r->entry_fh;
-	request_send(r, NFS_SETATTR, exclusive_set);
-}
-
 static void create_done(struct nfs_call *call)
 {
 	struct open_request *o = open_request_of(call);
 
-	if (call->error == -EOPNOTSUPP && call->how == NFS_EXCLUSIVE) {
-		call->how = NFS_GUARDED;
-		request_send(&o->r, NFS_CREATE, create_done);
-		return;
-	}
 	/* Somebody made it meanwhile, and the caller does not mind: then it is a plain open. */
 	if (call->error == -EEXIST && !o->exclusive) {
 		/* But the kernel does not truncate after CREATE: let it walk again and find the file. */
@@ -85,13 +57,9 @@ static void create_done(struct nfs_call *call)
 		return;
 	}
 	o->created = true;
-	request_find_entry(&o->r, call->how == NFS_EXCLUSIVE ? exclusive_found : create_found);
+	request_find_entry(&o->r, create_found);
 }
 
-/*
- * GUARDED, so that it is certain whether this open made the file; O_EXCL as EXCLUSIVE, which a server
- * that was restarted before it could answer knows again, too (fs/nfs/nfs3proc.c nfs3_proc_create).
- */
 void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
 	struct open_request *o = open_request_new(req, fi);
@@ -100,9 +68,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 		return;
 	o->create = o->has_groups = true;
 	o->exclusive = fi->flags & O_EXCL;
-	o->r.call.how = o->exclusive ? NFS_EXCLUSIVE : NFS_GUARDED;
-	if (o->exclusive && getrandom(&o->r.call.create_verf, sizeof(o->r.call.create_verf), 0) < 0)
-		o->r.call.how = NFS_GUARDED;
+	o->r.call.exclusive = o->exclusive;
 	o->r.call.args.sattr.set_mode = true;
 	o->r.call.args.sattr.mode = mode;
 	default_acl_send(&o->r, NFS_CREATE, create_done);

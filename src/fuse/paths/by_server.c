@@ -104,16 +104,21 @@ static void end_given_up_appends(struct inode *i)
 	}
 }
 
-/* The writer may go. The WRITE may not: the server could do it after a newer WRITE that did not wait for it. */
+/*
+ * The writer may go. A WRITE that was sent may not: the server could do that WRITE after a newer one that did not wait.
+ * An append that only asks for the end of the file may go, too.
+ */
 static bool write_given_up(struct nfs_call *call)
 {
 	struct path_write *p = from_write(call);
 
 	end_given_up_appends(p->r.inode);
-	if (request_given_up(&p->r)) {
-		(void)fuse_reply_err(p->r.req, EINTR);
-		p->r.req = NULL;
-	}
+	if (!request_given_up(&p->r))
+		return false;
+	if (p->w->sent && call->args.io.append)
+		return true;
+	(void)fuse_reply_err(p->r.req, EINTR);
+	p->r.req = NULL;
 	return false;
 }
 
@@ -126,6 +131,7 @@ static void send_write(struct path_write *p)
 	call->args.io.offset = p->offset + p->written;
 	call->args.io.count = (uint32_t)MIN(p->size - p->written, p->r.fs->wsize);
 	call->args.io.data = p->w->data + p->written;
+	call->args.io.append = p->appends && p->written == 0;
 	call->proc = NFS_WRITE;
 	call->done = on_write;
 	call->given_up = write_given_up;
@@ -147,6 +153,8 @@ static void on_write(struct nfs_call *call)
 		end_write(p, error);
 		return;
 	}
+	if (p->written == 0)
+		p->offset = call->args.io.offset; /* an append's is known now */
 	if (call->res.io.committed == NFS_UNSTABLE) {
 		p->mixed |= p->unstable && memcmp(w->verf.data, call->res.io.verf.data, sizeof(w->verf.data)) != 0;
 		p->unstable = true;
@@ -175,50 +183,25 @@ static void on_write(struct nfs_call *call)
 	inode_writes_commit(p->r.fs, p->r.inode, &p->r.call.cred, &p->wait);
 }
 
-/* O_APPEND: the kernel's idea of the end of the file may be old, the server's is not. One append per file at a time. */
-static void on_append_size(struct nfs_call *call)
+static void send_append(void *arg)
 {
-	struct path_write *p = CONTAINER_OF(call, struct path_write, r.call);
-
-	if (call->error < 0) {
-		(void)write_log_answered(&p->r.inode->writes, p->w, WRITE_FAILED);
-		end_write(p, call->error);
-		return;
-	}
-	p->offset = call->attr.size;
-	send_write(p);
-}
-
-static bool append_given_up(struct nfs_call *call)
-{
-	struct path_write *p = CONTAINER_OF(call, struct path_write, r.call);
-
-	end_given_up_appends(p->r.inode);
-	return request_given_up(&p->r);
-}
-
-static void ask_for_end(void *arg)
-{
-	struct path_write *p = arg;
-
-	p->r.call.proc = NFS_GETATTR;
-	p->r.call.done = on_append_size;
-	p->r.call.given_up = append_given_up;
-	server_submit(p->r.fs->server, &p->r.call);
+	send_write(arg);
 }
 
 static bool follower_given_up(void *arg)
 {
 	struct path_write *p = arg;
 
-	return append_given_up(&p->r.call);
+	end_given_up_appends(p->r.inode);
+	return request_given_up(&p->r);
 }
 
+/* O_APPEND: the kernel's idea of the end of the file may be old, the server's is not. One append per file at a time. */
 static void start_append(struct path_write *p)
 {
 	struct patience patience = {.given_up = follower_given_up, .arg = p};
 
-	server_refresh_then(p->r.fs, p->r.inode, &p->r.call.cred, patience, ask_for_end, p);
+	server_refresh_then(p->r.fs, p->r.inode, &p->r.call.cred, patience, send_append, p);
 }
 
 /* The append at the head of the queue is done: starts the next. */

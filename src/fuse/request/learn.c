@@ -171,6 +171,13 @@ void learn_from_question(struct request *r)
 		known_change_begin(r->inode2);
 }
 
+void learn_from_making(struct request *r)
+{
+	end_change(r);
+	r->changes = false;
+	r->asked = attr_clock();
+}
+
 void learn_from_answer(struct request *r)
 {
 	if (r->changes) {

@@ -18,3 +18,6 @@ void learn_from_question(struct request *r);
  * one by now.
  */
 void learn_from_answer(struct request *r);
+
+/* The server has made the file, and r->call goes on with its attributes: learns about the directory. */
+void learn_from_making(struct request *r);

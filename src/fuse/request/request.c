@@ -122,6 +122,11 @@ void request_set_directory2(struct request *r, fuse_ino_t dir)
 	r->call.fh2 = r->inode2->fh;
 }
 
+static void call_made(struct nfs_call *call)
+{
+	learn_from_making(CONTAINER_OF(call, struct request, call));
+}
+
 static void call_answered(struct nfs_call *call)
 {
 	struct request *r = CONTAINER_OF(call, struct request, call);
@@ -134,12 +139,16 @@ static void call_answered(struct nfs_call *call)
 void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call))
 {
 	r->call.proc = proc;
+	r->call.made = call_made;
 	r->call.done = call_answered;
 	r->call.given_up = call_given_up;
 	r->call.dir.has_after = r->call.dir2.has_after = false;
 	r->answered = done;
 	learn_from_question(r);
-	server_submit(r->fs->server, &r->call);
+	if (proc == NFS_CREATE)
+		server_create(r->fs->server, &r->call);
+	else
+		server_submit(r->fs->server, &r->call);
 }
 
 void request_end(struct request *r)

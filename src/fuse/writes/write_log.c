@@ -64,6 +64,14 @@ void write_log_started(struct write_log *log)
 	log->unanswered++;
 }
 
+static void submit(struct server *server, struct data_write *w)
+{
+	if (w->call.args.io.append)
+		server_append(server, &w->call);
+	else
+		server_submit(server, &w->call);
+}
+
 void write_log_send(struct write_log *log, struct server *t, struct data_write *w)
 {
 	{
@@ -76,7 +84,7 @@ void write_log_send(struct write_log *log, struct server *t, struct data_write *
 		log->flying += !w->sent;
 		w->sent = true;
 	}
-	server_submit(t, &w->call);
+	submit(t, w);
 }
 
 static void resend_next(struct commit *c);
@@ -213,7 +221,7 @@ static void end_resending(struct write_log *log)
 	}
 	LIST_FOREACH (pos, &held) {
 		list_remove(pos);
-		server_submit(log->server, &CONTAINER_OF(pos, struct data_write, kept)->call);
+		submit(log->server, CONTAINER_OF(pos, struct data_write, kept));
 	}
 }
 

@@ -84,19 +84,12 @@ static int encode_create(struct rpc_context *rpc, struct nfs3_ticket *ticket, rp
 
 	memset(&args, 0, sizeof(args));
 	args.where = to_dirop(&call->fh, call->name);
-	switch (call->how) {
-	case NFS_UNCHECKED:
-		args.how.mode = UNCHECKED;
-		args.how.createhow3_u.obj_attributes = to_sattr(&call->args.sattr);
-		break;
-	case NFS_GUARDED:
-		args.how.mode = GUARDED;
-		args.how.createhow3_u.g_obj_attributes = to_sattr(&call->args.sattr);
-		break;
-	case NFS_EXCLUSIVE:
+	if (call->exclusive) {
 		args.how.mode = EXCLUSIVE;
 		memcpy(args.how.createhow3_u.verf, call->create_verf.data, 8);
-		break;
+	} else {
+		args.how.mode = GUARDED;
+		args.how.createhow3_u.g_obj_attributes = to_sattr(&call->args.sattr);
 	}
 	return SEND(create, rpc, cb, &args, ticket);
 }

@@ -11,6 +11,7 @@
 #include "io/libnfs/libnfs_guard.h"
 #include "io/libnfs/nfs3_codec.h"
 #include "base/clock.h"
+#include "io/nfs3/nfs3_sequences.h"
 #include "base/log.h"
 #include "net/wake.h"
 
@@ -196,6 +197,14 @@ static void delay(struct nfs3 *c, struct nfs_call *call, unsigned ms)
 	list_append(after->next, &call->node);
 }
 
+/* A server that has lost the program NFSACL since the mount has no ACLs (fs/nfs/nfs3acl.c nfs3_get_acl). */
+static int denied(const struct nfs_call *call, int error)
+{
+	bool acl = call->proc == NFS_GETACL || call->proc == NFS_SETACL;
+
+	return acl && (error == -EPFNOSUPPORT || error == -EPROTONOSUPPORT) ? -EOPNOTSUPP : error;
+}
+
 static void answered(void *arg, struct nfs_call *call, int error, void *data, void *buffer)
 {
 	struct nfs3 *c = arg;
@@ -203,7 +212,7 @@ static void answered(void *arg, struct nfs_call *call, int error, void *data, vo
 
 	note_back(c);
 	if (error < 0) {
-		finish(c, call, error, NULL);
+		finish(c, call, denied(call, error), NULL);
 		return;
 	}
 	if (nfs3_decode(call, data, buffer, &allocation)) {
@@ -556,6 +565,8 @@ static int start_loop(struct nfs3 *c)
 int nfs3_new(const struct nfs3_options *options, struct server **ret)
 {
 	static const struct server_ops ops = {.submit = nfs3_submit,
+		.create = nfs3_create,
+		.append = nfs3_append,
 		.stats = nfs3_stats,
 		.stop = nfs3_stop,
 		.free = nfs3_free};

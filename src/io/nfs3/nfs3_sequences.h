@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The operations of struct server that take NFSv3 several procedures. Each procedure is a call of its own, handed to
+ * server_submit(): so they work on any struct server whose submit() speaks NFSv3. The caller's call is done when the
+ * last procedure is done, or the first that fails; its given_up() is asked for each procedure. Any thread; nothing
+ * blocks.
+ */
+#pragma once
+
+#include "io/server.h"
+
+/*
+ * CREATE. Without call->exclusive it is GUARDED, so that it is certain whether this call has made the file. With it,
+ * EXCLUSIVE: by the verifier a server that was restarted before it could answer recognises the call that is sent again
+ * (RFC 1813 3.3.8; fs/nfs/nfs3proc.c nfs3_proc_create). A server without EXCLUSIVE is asked for GUARDED instead.
+ * EXCLUSIVE sets no attributes, and a server may keep the verifier in the times of the file: SETATTR follows.
+ */
+void nfs3_create(struct server *server, struct nfs_call *call);
+
+/* GETATTR for the size, then WRITE there (fs/nfs/file.c nfs_file_write does the same). */
+void nfs3_append(struct server *server, struct nfs_call *call);
