@@ -15,7 +15,13 @@
 #define RETRY_FG_MS        30000 /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
 #define RETRY_BG_MIN       10000
 
-static void connection_changed(void *arg, bool up)
+#define NFS_VERSION          3 /* mount/options.c refuses other values of vers= */
+#define REQUEST_SIZE_DEFAULT 65536U
+
+/* By number. Another version of NFS is a folder src/io/nfsN and a line in this table. */
+static const struct server_version *const nfs_versions[] = {[3] = &nfs3_version};
+
+static void on_connection_changed(void *arg, bool up)
 {
 	struct daemon *d = arg;
 
@@ -27,40 +33,67 @@ static void connection_changed(void *arg, bool up)
 		probe_kick(d->fs.probe);
 }
 
-static void handle_stale(void *arg, const struct nfs_fh *fh)
+static void on_stale(void *arg, const struct nfs_fh *fh)
 {
 	struct daemon *d = arg;
 
 	known_stale(&d->fs);
-	if (d->root_stale || !nfs_fh_equal(fh, &d->found.export.root))
+	if (d->root_stale || !nfs_fh_equal(fh, &d->place.root))
 		return;
 	d->root_stale = true;
 	log_error("%s: the server does not know the export's root any more; unmount it and mount it again", d->fs.spec);
 }
 
-static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, size_t size)
+static int family(unsigned protocol)
+{
+	switch (protocol) {
+	case PROTOCOL_TCP:
+		return AF_INET;
+	case PROTOCOL_TCP6:
+		return AF_INET6;
+	default:
+		return AF_UNSPEC;
+	}
+}
+
+/* Without mountproto= the mount daemon is reached like the server, unless it is another host. */
+static int mount_family(const struct mount_options *o)
+{
+	return family(o->mountproto == PROTOCOL_ANY && !o->mounthost[0] ? o->proto : o->mountproto);
+}
+
+static void set_server_options(struct daemon *d)
 {
 	static const int errors[] = {[RECOVERY_HARD] = 0, [RECOVERY_SOFT] = -EIO, [RECOVERY_SOFTERR] = -ETIMEDOUT};
 	const struct mount_options *m = d->options->mount;
-	struct nfs3_options o = {.host = d->options->spec->host,
-		.address = d->fs.server_address,
-		.port = d->fs.server_port,
-		.family = find_export_family(m),
+
+	d->version = nfs_versions[NFS_VERSION];
+	d->server = (struct server_options){.host = d->options->spec->host,
+		.export_path = d->options->spec->path,
+		.name = d->name,
+		.port = m->port,
+		.family = family(m->proto),
+		.patient = m->bg,
+		.mount_daemon = {.host = m->mounthost[0] ? m->mounthost : NULL,
+			.port = m->mountport,
+			.family = mount_family(m)},
 		.nconnect = m->nconnect,
 		.reserved_port = !m->noresvport,
 		.soft = errors[m->recovery],
 		.timeo_ms = m->timeo * 100,
 		.retrans = m->retrans,
-		.connection_changed = connection_changed,
-		.stale = handle_stale,
-		.arg = d};
+		.no_acl = m->noacl,
+		.events = {.connection_changed = on_connection_changed, .stale = on_stale, .arg = d}};
+}
+
+static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, size_t size)
+{
 	struct server_stats stats;
 	struct timespec until;
 	int r;
 
 	(void)sem_init(&d->connected, 0, 0);
-	r = nfs3_new(&o, &d->fs.server);
-
+	r = d->version->start(&d->server, &d->place, &d->fs.server);
 	if (r < 0)
 		return daemon_fail(sentence, size, r, "cannot start the NFS connection: %s", strerror(-r));
 	(void)clock_gettime(CLOCK_REALTIME, &until);
@@ -73,23 +106,17 @@ static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, si
 	server_stats(d->fs.server, &stats);
 	return daemon_fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u: %s", d->name,
 		d->fs.server_address, d->fs.server_port,
-		nfs3_why_away(stats.last_error < 0 ? stats.last_error : -ETIMEDOUT));
+		d->version->why_away(stats.last_error < 0 ? stats.last_error : -ETIMEDOUT));
 }
 
-/*
- * Whether the server has ACLs and the NFSACL program, on the NFS port as the kernel's client assumes
- * (fs/nfs/nfs3client.c nfs_init_server_aclclient). Ganesha without ACLs answers, too, but with no
- * entries, when even a mode alone makes three.
- */
-static bool has_nfsacl(struct daemon *d)
+/* Bytes of one READ or WRITE: as many as the server takes, or fewer where the mount asks for that; 0: neither says. */
+static uint32_t request_size(uint32_t server, unsigned wanted)
 {
-	struct nfs_call call = {.proc = NFS_GETACL,
-		.cred = {.uid = geteuid(), .gid = getegid()},
-		.fh = d->found.export.root,
-		.patience_ms = QUESTION_TIMEOUT_MS,
-		.args.acl.mask = NFS_ACL_ACCESS_COUNT};
+	uint32_t size = MIN(server ? server : REQUEST_SIZE_DEFAULT, DATA_WRITE_MAX);
 
-	return server_call(d->fs.server, &call) == 0 && call.res.acl.access_count > 0;
+	if (wanted)
+		size = MIN(size, wanted);
+	return MAX(size & ~4095U, 4096U);
 }
 
 /* The root and the sizes that the server likes. */
@@ -97,41 +124,22 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 {
 	const struct mount_options *o = d->options->mount;
 	struct fs *fs = &d->fs;
-	struct nfs_cred cred = {.uid = geteuid(), .gid = getegid()};
-	struct nfs_call attr = {.proc = NFS_GETATTR,
-		.cred = cred,
-		.fh = d->found.export.root,
-		.patience_ms = QUESTION_TIMEOUT_MS};
-	struct nfs_call info = attr;
-	int r = server_call(fs->server, &attr);
+	struct server_export export;
+	int r = server_look_at_export(fs->server, &d->place.root, &export);
 
 	if (r < 0) /* whatever the server says, -EPERM is not about this user */
 		return daemon_fail(sentence, size, r == -EPERM ? -EACCES : r,
 			"%s: the server does not say what the export's root is: %s", d->name, strerror(-r));
-	if (!S_ISDIR(attr.attr.mode))
+	if (!S_ISDIR(export.root.mode))
 		return daemon_fail(sentence, size, -ENOTDIR, "%s: the export is not a directory", d->name);
-	r = inode_table_get(fs->inodes, &d->found.export.root, &attr.attr, &fs->root); /* the first: FUSE_ROOT_ID */
+	r = inode_table_get(fs->inodes, &d->place.root, &export.root, &fs->root); /* the first: FUSE_ROOT_ID */
 	if (r < 0)
 		return r;
-	fs->fsid = attr.attr.fsid;
-	fs->rsize = fs->wsize = 65536;
-	fs->max_file_size = INT64_MAX;
-	info.proc = NFS_FSINFO;
-	if (server_call(fs->server, &info) == 0) {
-		fs->rsize = info.res.fsinfo.rtmax ? info.res.fsinfo.rtmax : fs->rsize;
-		fs->wsize = info.res.fsinfo.wtmax ? info.res.fsinfo.wtmax : fs->wsize;
-		if (info.res.fsinfo.maxfilesize)
-			fs->max_file_size = MIN(info.res.fsinfo.maxfilesize, (uint64_t)INT64_MAX);
-	}
-	fs->rsize = MIN(fs->rsize, DATA_WRITE_MAX);
-	fs->wsize = MIN(fs->wsize, DATA_WRITE_MAX);
-	if (o->rsize)
-		fs->rsize = MIN(fs->rsize, o->rsize);
-	if (o->wsize)
-		fs->wsize = MIN(fs->wsize, o->wsize);
-	fs->rsize = MAX(fs->rsize & ~4095U, 4096U);
-	fs->wsize = MAX(fs->wsize & ~4095U, 4096U);
-	fs->nfsacl = !o->noacl && has_nfsacl(d);
+	fs->fsid = export.root.fsid;
+	fs->rsize = request_size(export.read_max, o->rsize);
+	fs->wsize = request_size(export.write_max, o->wsize);
+	fs->max_file_size = export.file_max ? MIN(export.file_max, (uint64_t)INT64_MAX) : INT64_MAX;
+	fs->nfsacl = fs->server->abilities.acl;
 	return 0;
 }
 
@@ -144,11 +152,11 @@ static bool may_pass(int error)
 
 static int try_server(struct daemon *d, unsigned timeout_ms, char *sentence, size_t size)
 {
-	int r = find_export(d->options->mount, d->options->spec, d->name, timeout_ms, &d->found, sentence, size);
+	int r = d->version->find(&d->server, timeout_ms, &d->place, sentence, size);
 
 	if (r == 0) {
-		(void)snprintf(d->fs.server_address, sizeof(d->fs.server_address), "%s", d->found.server_address);
-		d->fs.server_port = d->found.server_port;
+		(void)snprintf(d->fs.server_address, sizeof(d->fs.server_address), "%s", d->place.address);
+		d->fs.server_port = d->place.port;
 		r = connect_nfs(d, timeout_ms, sentence, size);
 	}
 	if (r == 0)
@@ -173,6 +181,7 @@ int connect_reach_server(struct daemon *d, char *sentence, size_t size)
 	uint64_t end = now_ms() + (o->timeout ? o->timeout * 1000ULL : fg_ms);
 	bool waiting = false;
 
+	set_server_options(d);
 	for (uint64_t pause_ms = TRY_PAUSE_MS;; pause_ms = MIN(2 * pause_ms, (uint64_t)TRY_PAUSE_MAX_MS)) {
 		uint64_t left = end - MIN(now_ms(), end);
 		uint64_t timeout_ms =

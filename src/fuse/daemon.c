@@ -18,7 +18,6 @@
 #include "fuse/names/silly_removal.h"
 #include "fuse/open/handlers.h"
 #include "fuse/status.h"
-#include "io/nfs3/nfs3.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -201,19 +200,9 @@ static int start(struct daemon *d, char *sentence, size_t size)
 	return r;
 }
 
-static void tell_mountd(struct daemon *d)
-{
-	struct nfs3_mount_options m = {.server = d->found.mount_address,
-		.export_path = d->options->spec->path,
-		.mount_port = d->options->mount->mountport,
-		.timeout_ms = UNMOUNT_TIMEOUT_MS};
-
-	nfs3_unmount(&m);
-}
-
 /*
  * Before the unmount, which closes the descriptor that replies and the probe use.
- * The connection to the server stops first: whatever waits for a server that is away ends, the probe's thread
+ * struct server stops first: whatever waits for a server that is away ends, the probe's thread
  * among it. Then the broker session: its ended calls go on over RPC and end there. Then the reads of local
  * files, and what all those used.
  */
@@ -274,7 +263,7 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 	quiesce(&d);
 	if (d.mounted) {
 		fuse_session_unmount(fs->session);
-		tell_mountd(&d);
+		d.version->leave(&d.server, &d.place, UNMOUNT_TIMEOUT_MS);
 	}
 	if (fs->session)
 		fuse_remove_signal_handlers(fs->session);

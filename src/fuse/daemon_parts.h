@@ -2,15 +2,14 @@
 /*
  * The parts of the daemon of one mount: the connection to the server, the link to the probe, and what they share.
  *
- * The main thread makes the daemon and takes it down (daemon.c). Callbacks come on the NFS server's loop thread and on
- * the probe's thread, between the start of each and its stop.
+ * The main thread makes the daemon and takes it down (daemon.c). Callbacks come on the loop thread of struct server and
+ * on the probe's thread, between the start of each and its stop.
  */
 #pragma once
 
 #include <semaphore.h>
 
 #include "fuse/daemon.h"
-#include "fuse/find_export.h"
 #include "fuse/fs/fs.h"
 
 #define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
@@ -18,7 +17,9 @@
 struct daemon {
 	struct fs fs;
 	const struct daemon_options *options;
-	struct found_export found;
+	const struct server_version *version;
+	struct server_options server; /* set before the first attempt to connect */
+	struct server_place place;
 	char name[100]; /* of what is mounted, short enough for a sentence */
 	bool mounted;
 	sem_t connected;

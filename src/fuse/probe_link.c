@@ -12,7 +12,7 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 	struct daemon *d = arg;
 	struct nfs_call look = {.proc = NFS_COMMIT,
 		.cred = {.uid = geteuid(), .gid = getegid()},
-		.fh = d->found.export.root,
+		.fh = d->place.root,
 		.patience_ms = QUESTION_TIMEOUT_MS};
 	struct nfs_call call = look;
 	int r;
@@ -94,7 +94,7 @@ int probe_link_make(struct daemon *d)
 
 int probe_link_start(struct daemon *d)
 {
-	struct broker_fh root = request_broker_fh(&d->found.export.root);
+	struct broker_fh root = request_broker_fh(&d->place.root);
 
 	return probe_start(d->fs.probe, d->fs.passthrough ? fuse_session_fd(d->fs.session) : -1, &root);
 }

@@ -1,181 +1,55 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The transport: how a request reaches the NFS server. One call object a request, one function to
- * submit it, one callback when it is answered. NFSv3 on libnfs (nfs3.h) implements it; nothing
- * above this header knows the NFS version.
+ * A server: the NFS server of one mount, as the layers above the NFS versions use it. They hand over calls, and the
+ * server calls back. A version of NFS is a folder src/io/nfsN that implements struct server_version and struct
+ * server_ops; nfs3/ is NFSv3 on libnfs. The layer above has the list of the versions.
  *
- * Ownership: the caller owns a struct nfs_call and everything it points to and keeps both until
- * done() runs, exactly once, on the transport's own loop thread. done() must not block. Results
- * that are pointers (data, target, entries, ACLs) are valid until done() returns. Whatever the server
- * answers to a call that is done is dropped.
+ * A call (struct nfs_call) is one request and its answer. The caller owns it and everything it points to, and keeps
+ * both until done() runs: exactly once, on the loop thread of the server. done() must not block. Results that are
+ * pointers (data, target, entries, ACLs) are valid until done() returns. An answer that comes after that is dropped.
  *
- * Errors: call->error is 0 or a negative errno. A transport waits for a server that is away, unless
- * the mount is soft (-EIO, or -ETIMEDOUT with softerr), the call has limited its patience
- * (-ETIMEDOUT), or the caller has given up (-EINTR). What was sent by then may have been done by
- * the server all the same. -ENOTCONN means that the transport is being taken down.
+ * Errors: call->error is 0 or a negative errno. A call waits for a server that is away, unless the mount is soft
+ * (-EIO, or -ETIMEDOUT with softerr), patience_ms is over (-ETIMEDOUT) or given_up() returns true (-EINTR). The server
+ * may have done the request all the same. -ENOTCONN: the server is being stopped.
+ *
+ * Room for NFSv4, which has more than single requests: open and close, which replace create, and locks belong into
+ * struct server_ops; recalled delegations, lost state and granted locks into struct server_events; whether a server
+ * has open state (and so needs no .nfs names), ALLOCATE, SEEK and COPY into struct server_abilities.
  */
 #pragma once
 
 #include <sys/socket.h>
 
-#include "localiofs/nfs_access.h"
 #include "base/list.h"
-#include "base/util.h"
-
-#define NFS_FH_MAX     64
-#define NFS_GROUPS_MAX 16
-#define NFS_NAME_MAX   255
-
-struct nfs_fh {
-	uint32_t len; /* bytes; 0 is no handle */
-	uint8_t data[NFS_FH_MAX];
-};
-
-/* AUTH_UNIX, RFC 5531 appendix A. */
-struct nfs_cred {
-	uint32_t uid;
-	uint32_t gid;
-	uint32_t ngroups;
-	uint32_t groups[NFS_GROUPS_MAX];
-};
-
-/* fattr3, RFC 1813 2.6; mode carries the type bits of st_mode. */
-struct nfs_attr {
-	uint32_t mode;
-	uint32_t nlink;
-	uint32_t uid;
-	uint32_t gid;
-	uint64_t size; /* bytes */
-	uint64_t used; /* bytes on disk */
-	uint64_t fsid;
-	uint64_t fileid;
-	uint32_t rdev_major;
-	uint32_t rdev_minor;
-	struct timespec atime, mtime, ctime;
-};
-
-/* wcc_data, RFC 1813 2.6: a directory right before and right after something was done in it. */
-struct nfs_wcc {
-	bool has_before, has_after;
-	uint64_t size_before;
-	struct timespec mtime_before, ctime_before;
-	struct nfs_attr after;
-};
-
-enum nfs_proc {
-	NFS_NULL,
-	NFS_GETATTR,
-	NFS_SETATTR,
-	NFS_LOOKUP,
-	NFS_ACCESS,
-	NFS_READLINK,
-	NFS_READ,
-	NFS_WRITE,
-	NFS_CREATE,
-	NFS_MKDIR,
-	NFS_SYMLINK,
-	NFS_MKNOD,
-	NFS_REMOVE,
-	NFS_RMDIR,
-	NFS_RENAME,
-	NFS_LINK,
-	NFS_READDIR,
-	NFS_READDIRPLUS,
-	NFS_FSSTAT,
-	NFS_FSINFO,
-	NFS_PATHCONF,
-	NFS_COMMIT,
-	/* NFSACL, program 100227 version 3, on the same connection. */
-	NFS_GETACL,
-	NFS_SETACL,
-	NFS_PROC_COUNT,
-};
-
-enum nfs_stable {
-	NFS_UNSTABLE = 0,
-	NFS_DATA_SYNC = 1,
-	NFS_FILE_SYNC = 2,
-};
-
-/* sattr3: what to set. Times: either the server's clock or the given value. */
-struct nfs_sattr {
-	bool set_mode, set_uid, set_gid, set_size;
-	bool set_atime, set_mtime, atime_now, mtime_now;
-	uint32_t mode; /* permission bits */
-	uint32_t uid;
-	uint32_t gid;
-	uint64_t size;
-	struct timespec atime, mtime;
-};
-
-struct nfs_entry {
-	const char *name;
-	uint64_t fileid;
-	uint64_t cookie; /* names the entry after this one */
-	bool has_attr;
-	struct nfs_attr attr;
-	struct nfs_fh fh; /* len 0 when the server sent none */
-};
-
-struct nfs_verf {
-	uint8_t data[8];
-};
-
-/* What GETACL asks for and SETACL sets; NFS_ACL and its like in fs/nfs_common/nfsacl.c's header. */
-enum nfs_acl_mask {
-	NFS_ACL_ACCESS = 0x01,
-	NFS_ACL_ACCESS_COUNT = 0x02,
-	NFS_ACL_DEFAULT = 0x04,
-	NFS_ACL_DEFAULT_COUNT = 0x08,
-};
-
-#define NFS_ACL_MAX      1024    /* entries of one ACL that a server may answer (NFS_ACL_MAX_ENTRIES) */
-#define NFS_ACL_SETTABLE 300     /* entries of both ACLs that one SETACL has room for in libnfs */
-#define NFS_ACE_DEFAULT  0x1000U /* in the tag of each entry of a default ACL */
-
-/* An entry as it is on the wire; fuse/posix_acl.h knows what the tags mean. */
-struct nfs_ace {
-	uint32_t tag, id, perm;
-};
+#include "io/nfs_types.h"
 
 /*
- * An access ACL and a default one; of the latter a count of 0 says that there is none. A file without
- * an access ACL has four entries, made of its mode, the third a mask like its group's. A count of 4
- * alone does not tell such a file from one whose mask is another.
- */
-struct nfs_acls {
-	uint32_t mask; /* enum nfs_acl_mask: which of them these are */
-	uint32_t access_count, default_count;
-	const struct nfs_ace *access, *dflt; /* GETACL: NULL where only the count was asked for */
-};
-
-/*
- * The transport's own part of a call, from submit to done. A call that is sent again is the same
- * bytes, xid included: by them the server's reply cache knows it again.
+ * The server's own part of a call, from submit to done. A call that is sent again has the same bytes with the same
+ * xid: so the server's reply cache recognises it.
  */
 struct nfs_wire {
-	struct connection *connection; /* NULL until it has one; then it stays there */
-	struct list tickets;           /* struct nfs3_ticket.node: one each time it was sent on this connection */
+	struct connection *connection; /* NULL before the first sending; a call stays with its connection */
+	struct list tickets;           /* struct nfs3_ticket.node: one per sending on this connection */
 	uint32_t xid;
 	uint64_t since;      /* ms: when it was submitted, or was told to come back later */
 	uint64_t due;        /* ms: when it is sent again for want of an answer, or after a delay */
 	unsigned timeout_ms; /* from one such time to the next */
-	bool overdue;        /* it was said once that it takes too long */
+	bool overdue;        /* the log has a message that it takes too long */
 };
 
 struct nfs_call {
-	struct list node;     /* struct server's, from submit to done */
-	struct nfs_wire wire; /* the transport's */
-	unsigned patience_ms; /* 0: as the mount says, for ever when it is hard */
-	unsigned delay_ms;    /* it is not sent before so long after it was submitted */
+	struct list node;     /* the server's, from submit to done */
+	struct nfs_wire wire; /* the server's */
+	unsigned patience_ms; /* 0: as the mount says, without end when it is hard */
+	unsigned delay_ms;    /* from submit to the first sending, at least */
 	/*
-	 * Asked on the loop thread, about once a second while the call waits, if it takes so long:
-	 * whether nobody wants the answer any more. NULL: it is wanted.
+	 * True if nobody wants the answer any more. Asked on the loop thread about once a second, from the first
+	 * second of waiting on. NULL: the answer is wanted.
 	 */
 	bool (*given_up)(struct nfs_call *call);
 	enum nfs_proc proc;
 	struct nfs_cred cred;
-	struct nfs_fh fh;  /* the object, or the directory that name is in */
+	struct nfs_fh fh;  /* the object, or the directory of name */
 	struct nfs_fh fh2; /* RENAME: directory of name2; LINK: directory of name */
 	const char *name;
 	const char *name2; /* RENAME: new name; SYMLINK: target */
@@ -189,7 +63,10 @@ struct nfs_call {
 			uint32_t count;         /* bytes */
 			enum nfs_stable stable; /* WRITE */
 			const void *data;       /* WRITE */
-			/* server_append(): true until offset is known. The server has none of the data before. */
+			/*
+			 * server_append(): true until the server has told the end of the file, which offset is then.
+			 * No data was sent before.
+			 */
 			bool append;
 		} io; /* READ, WRITE, COMMIT */
 		struct {
@@ -199,17 +76,17 @@ struct nfs_call {
 		} dir;
 		struct nfs_acls acl; /* SETACL; GETACL: the mask alone */
 	} args;
-	/* CREATE: the call fails when the name exists, unless this call, sent again, has made the file. */
+	/* CREATE: -EEXIST when the name exists, unless an earlier sending of this call has made the file. */
 	bool exclusive;
 	struct nfs_verf create_verf;     /* the server's: names an exclusive CREATE */
 	uint32_t rdev_major, rdev_minor; /* MKNOD */
 
 	int error;
 	bool has_attr;
-	struct nfs_attr attr; /* of the object: of the new one for LOOKUP, CREATE... */
-	/* Of the directories fh and fh2, also with an error; without the state before: LOOKUP, READDIR. */
+	struct nfs_attr attr; /* of the object; LOOKUP, CREATE...: of the new object */
+	/* Of the directories fh and fh2, also with an error. LOOKUP and READDIR: without the state before. */
 	struct nfs_wcc dir, dir2;
-	struct nfs_fh new_fh; /* LOOKUP, CREATE, MKDIR, SYMLINK, MKNOD; len 0 when not sent */
+	struct nfs_fh new_fh; /* LOOKUP, CREATE, MKDIR, SYMLINK, MKNOD; len 0: not sent */
 	union {
 		uint32_t access;
 		struct {
@@ -240,8 +117,8 @@ struct nfs_call {
 	} res;
 
 	/*
-	 * server_create(), where it takes several procedures: on the loop thread, the file is made, and dir and
-	 * new_fh are known. Its attributes are not set yet; done() follows. May be NULL.
+	 * server_create(), on the loop thread: the file is made, dir and new_fh are known, but not all attributes are
+	 * set; done() follows. May be NULL, and is not called where one procedure does both.
 	 */
 	void (*made)(struct nfs_call *call);
 	void (*done)(struct nfs_call *call);
@@ -251,90 +128,162 @@ struct nfs_call {
 
 struct connection_stats {
 	bool connected;
-	unsigned port;     /* ours, 0 before the first time */
+	unsigned port;     /* the client's; 0 before the first connection */
 	uint64_t answered; /* calls */
 };
 
-/* What any thread may ask at any time. */
 struct server_stats {
-	bool connected;                 /* one connection at least */
-	uint64_t calls[NFS_PROC_COUNT]; /* answered */
+	bool connected;                 /* true if at least one connection is up */
+	uint64_t calls[NFS_PROC_COUNT]; /* answered, by procedure */
 	uint64_t reconnects;
 	struct sockaddr_storage peer; /* family 0 before the first connection */
-	int last_error;               /* why the server could not be reached the last time; 0: it always was */
+	int last_error;               /* why the server could not be reached the last time; 0: it always could */
 	unsigned nconnections;
 	struct connection_stats connections[SERVER_CONNECTIONS_MAX];
 };
 
+/* Called on the loop thread of the server; they must not block. */
+struct server_events {
+	/* The first connection is up, or the last connection is lost. NULL: nobody asks. */
+	void (*connection_changed)(void *arg, bool connected);
+	/* The server does not know this handle, or not any more. NULL: nobody asks. */
+	void (*stale)(void *arg, const struct nfs_fh *fh);
+	void *arg;
+};
+
+/* Which export of which server, and how to talk with it. The strings are the caller's, who keeps them. */
+struct server_options {
+	const char *host;        /* the server's name, resolved again when no address answers; NULL: the address only */
+	const char *export_path; /* as the server knows it */
+	const char *name;        /* of both, short enough for a sentence */
+	unsigned port;           /* 0: the version finds it */
+	int family;              /* of the server's addresses; AF_UNSPEC: any */
+	bool patient;            /* a name server that is away may come back: -EAGAIN, not -EINVAL */
+	struct {
+		const char *host; /* NULL: the NFS server */
+		unsigned port;    /* 0: the port mapper tells it */
+		int family;
+	} mount_daemon;     /* NFSv3 */
+	unsigned nconnect;  /* connections; 0: one */
+	bool reserved_port; /* come from ports below 1024 where that is allowed */
+	int soft;           /* 0: hard; otherwise the negative errno of a call that took too long */
+	unsigned timeo_ms;  /* 0: 60 s */
+	unsigned retrans;
+	bool no_acl; /* do not ask for ACLs */
+	struct server_events events;
+};
+
+/* Where the export is. Plain value. */
+struct server_place {
+	struct nfs_fh root;
+	char address[64]; /* numeric */
+	unsigned port;
+	char mount_address[64]; /* NFSv3: numeric, of the mount daemon that answered */
+};
+
+/* The server's answer to server_look_at_export(). Plain value; sizes in bytes, 0: not told. */
+struct server_export {
+	struct nfs_attr root;
+	uint32_t read_max, write_max; /* of one request */
+	uint64_t file_max;            /* size of a file */
+};
+
+/* The features that not every server has; constant after server_look_at_export(). */
+struct server_abilities {
+	bool acl; /* POSIX ACLs: GETACL and SETACL */
+};
+
 struct server;
 
+/* The functions of a server; the inline functions below document them. */
 struct server_ops {
-	void (*submit)(struct server *t, struct nfs_call *call);
-	void (*create)(struct server *t, struct nfs_call *call);
-	void (*append)(struct server *t, struct nfs_call *call);
-	void (*stats)(struct server *t, struct server_stats *ret);
-	void (*stop)(struct server *t);
-	void (*free)(struct server *t);
+	int (*look_at_export)(struct server *s, const struct nfs_fh *root, struct server_export *ret);
+	void (*submit)(struct server *s, struct nfs_call *call);
+	void (*create)(struct server *s, struct nfs_call *call);
+	void (*append)(struct server *s, struct nfs_call *call);
+	void (*stats)(struct server *s, struct server_stats *ret);
+	void (*stop)(struct server *s);
+	void (*free)(struct server *s);
 };
 
 struct server {
 	const struct server_ops *ops;
+	struct server_abilities abilities;
 };
 
+/* A version of NFS: how to find an export and to start a server for it. Constant. */
+struct server_version {
+	/*
+	 * Finds the export and its root handle. Blocks, for start-up only; the timeout is per question. On failure
+	 * the sentence says why. -EINVAL: the server's name cannot be resolved, -EAGAIN: now. -EACCES, -ENOENT,
+	 * -ENOTDIR, -ENAMETOOLONG and -EPROTO are the server's last word; other errors may pass.
+	 */
+	int (*find)(const struct server_options *o, unsigned timeout_ms, struct server_place *ret, char *sentence,
+		size_t size);
+	/* Starts the loop thread, which connects. Returns at once: calls wait until the server answers. */
+	int (*start)(const struct server_options *o, const struct server_place *place, struct server **ret);
+	/* Tells the server that the mount has ended; best effort. Blocks up to the timeout. */
+	void (*leave)(const struct server_options *o, const struct server_place *place, unsigned timeout_ms);
+	/* A sentence for server_stats.last_error. */
+	const char *(*why_away)(int error);
+};
+
+/*
+ * Asks for the attributes and limits of the export, and for the abilities of the server. Blocks, for start-up only;
+ * before other threads use the server. Limits that the server does not tell are no error.
+ */
+static inline int server_look_at_export(struct server *s, const struct nfs_fh *root, struct server_export *ret)
+{
+	return s->ops->look_at_export(s, root, ret);
+}
+
 /* Hands a call over; any thread; never blocks and never fails: done() brings every error. */
-static inline void server_submit(struct server *t, struct nfs_call *call)
+static inline void server_submit(struct server *s, struct nfs_call *call)
 {
-	t->ops->submit(t, call);
+	s->ops->submit(s, call);
 }
 
-/* Makes a regular file: NFS_CREATE with args.sattr and exclusive. Otherwise as server_submit(). */
-static inline void server_create(struct server *t, struct nfs_call *call)
+/* As server_submit(), but makes a regular file: NFS_CREATE with args.sattr and exclusive. */
+static inline void server_create(struct server *s, struct nfs_call *call)
 {
-	t->ops->create(t, call);
-}
-
-/*
- * Writes at the end that the file has at the server: NFS_WRITE with args.io.append. Two appends to one file must not be
- * under way at once. Otherwise as server_submit().
- */
-static inline void server_append(struct server *t, struct nfs_call *call)
-{
-	t->ops->append(t, call);
-}
-
-static inline void server_stats(struct server *t, struct server_stats *ret)
-{
-	t->ops->stats(t, ret);
+	s->ops->create(s, call);
 }
 
 /*
- * Ends the loop thread. Calls that still wait, and all that come later, are done with -ENOTCONN;
- * the latter on their own thread. Takes NULL.
+ * As server_submit(), but writes at the end that the file has at the server: NFS_WRITE with args.io.append. The caller
+ * has one append per file under way at a time.
  */
-static inline void server_stop(struct server *t)
+static inline void server_append(struct server *s, struct nfs_call *call)
 {
-	if (t)
-		t->ops->stop(t);
+	s->ops->append(s, call);
 }
 
-/* Stops if that was not done, and frees: nobody may submit any more. Takes NULL; returns NULL. */
-static inline struct server *server_free(struct server *t)
+/* Any thread, at any time. */
+static inline void server_stats(struct server *s, struct server_stats *ret)
 {
-	if (t)
-		t->ops->free(t);
+	s->ops->stats(s, ret);
+}
+
+/*
+ * Ends the loop thread. Calls that wait, and all that come later, are done with -ENOTCONN; the latter on the thread of
+ * their caller. Takes NULL.
+ */
+static inline void server_stop(struct server *s)
+{
+	if (s)
+		s->ops->stop(s);
+}
+
+/* Stops the server if it runs, and frees it: no thread may use it any more. Takes NULL; returns NULL. */
+static inline struct server *server_free(struct server *s)
+{
+	if (s)
+		s->ops->free(s);
 	return NULL;
 }
 
 /*
- * Submits and waits: for start-up and the probe's thread, never for a FUSE handler. Sets done
- * itself. Pointers in the result are gone when it returns.
+ * Submits and waits: for start-up and the probe's thread, never for a FUSE handler. Sets done. Pointers in the result
+ * are not valid when it returns.
  */
-int server_call(struct server *t, struct nfs_call *call);
-
-/* The name of a procedure as RFC 1813, or NFSACL's protocol, spells it. */
-const char *nfs_proc_name(enum nfs_proc proc);
-
-static inline bool nfs_fh_equal(const struct nfs_fh *a, const struct nfs_fh *b)
-{
-	return a->len == b->len && __builtin_memcmp(a->data, b->data, a->len) == 0;
-}
+int server_call(struct server *s, struct nfs_call *call);

@@ -16,7 +16,7 @@
 #include <nfsc/libnfs-raw-nfs.h>
 
 #include "base/text.h"
-#include "io/nfs3/nfs3.h"
+#include "io/libnfs/nfs3_mount.h"
 
 #ifdef LIBNFS_TASKS
 #define SEND(proc, ...) (rpc_nfs3_##proc##_task(__VA_ARGS__) ? 0 : -1)

@@ -297,7 +297,7 @@ static void collect(void *arg, struct inode *i)
 void silly_remove_all(struct fs *fs, unsigned timeout_ms)
 {
 	struct collection c = {.fs = fs};
-	static sem_t done; /* those that are not answered in time post it when the connection to the server stops */
+	static sem_t done; /* those that are not answered in time post it when struct server stops */
 	struct timespec until;
 	size_t n = 0;
 

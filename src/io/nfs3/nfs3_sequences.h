@@ -19,3 +19,10 @@ void nfs3_create(struct server *server, struct nfs_call *call);
 
 /* GETATTR for the size, then WRITE there (fs/nfs/file.c nfs_file_write does the same). */
 void nfs3_append(struct server *server, struct nfs_call *call);
+
+/*
+ * GETATTR of the root, FSINFO, and GETACL for the ability to have ACLs: NFSACL is expected on the NFS port, as the
+ * kernel's client does (fs/nfs/nfs3client.c nfs_init_server_aclclient). A server that has NFSACL, but no ACLs, answers
+ * with no entries (NFS-Ganesha); a mode alone makes three. Blocks.
+ */
+int nfs3_look_at_export(struct server *server, const struct nfs_fh *root, bool no_acl, struct server_export *ret);

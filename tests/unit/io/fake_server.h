@@ -77,7 +77,7 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-static inline void changed(void *arg, bool connected)
+static inline void on_changed(void *arg, bool connected)
 {
 	struct fake_server *s = arg;
 
@@ -87,23 +87,20 @@ static inline void changed(void *arg, bool connected)
 		s->downs++;
 }
 
-static inline void stale(void *arg, const struct nfs_fh *fh)
+static inline void on_stale(void *arg, const struct nfs_fh *fh)
 {
 	struct fake_server *s = arg;
 
 	s->stale++;
 }
 
-static inline struct server *start(struct fake_server *s, struct nfs3_options o)
+static inline struct server *start(struct fake_server *s, struct server_options o)
 {
+	struct server_place place = {.address = "127.0.0.1", .port = s->port};
 	struct server *t = NULL;
 
-	o.address = "127.0.0.1";
-	o.port = s->port;
-	o.connection_changed = changed;
-	o.stale = stale;
-	o.arg = s;
-	assert_int_equal(nfs3_new(&o, &t), 0);
+	o.events = (struct server_events){.connection_changed = on_changed, .stale = on_stale, .arg = s};
+	assert_int_equal(nfs3_version.start(&o, &place, &t), 0);
 	return t;
 }
 

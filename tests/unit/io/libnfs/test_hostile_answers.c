@@ -227,7 +227,7 @@ static int liar_setup(void **state)
 	if (setup(&server) < 0)
 		return -1;
 	liar.server = server;
-	liar.t = start(liar.server, (struct nfs3_options){0});
+	liar.t = start(liar.server, (struct server_options){0});
 	liar.fd = take_live_connection(liar.server, NULL);
 	*state = &liar;
 	return 0;

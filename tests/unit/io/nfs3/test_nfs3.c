@@ -8,7 +8,7 @@
 static void a_call_is_answered(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct server_stats stats;
@@ -32,7 +32,7 @@ static void a_call_is_answered(void **state)
 static void answers_may_come_in_any_order(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client first = {0}, second = {0};
 	struct request r1, r2;
@@ -56,7 +56,7 @@ static void answers_may_come_in_any_order(void **state)
 static void a_call_is_sent_again_as_the_same_bytes_from_the_same_port(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	unsigned port, port_again;
 	int fd = take_live_connection(s, &port);
 	struct client c = {.call.name = "made once"};
@@ -81,7 +81,7 @@ static void a_call_is_sent_again_as_the_same_bytes_from_the_same_port(void **sta
 static void the_port_stays_when_the_server_closes_in_order(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	unsigned port, port_again;
 	int fd = take_live_connection(s, &port);
 
@@ -98,7 +98,7 @@ static void the_port_stays_when_the_server_closes_in_order(void **state)
 static void what_is_lost_is_sent_again_in_order_before_what_is_new(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client old[3] = {0}, new = {0};
 	struct request r;
@@ -130,7 +130,7 @@ static void what_is_lost_is_sent_again_in_order_before_what_is_new(void **state)
 static void an_answer_to_nothing_harms_nobody(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r, again;
@@ -159,7 +159,7 @@ static bool give_up(struct nfs_call *call)
 static void a_call_that_is_given_up_ends_and_its_answer_is_dropped(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {.call.given_up = give_up, .call.name = "late"}, next = {0};
 	struct request r, r2;
@@ -190,7 +190,7 @@ static void calls_can_be_given_up_while_there_is_no_server(void **state)
 
 	unwanted = true;
 	(void)shutdown(s->listener, SHUT_RDWR); /* refused from here on */
-	t = start(s, (struct nfs3_options){0});
+	t = start(s, (struct server_options){0});
 	submit(t, &c, NFS_GETATTR);
 	await(&c);
 	assert_int_equal(c.call.error, -EINTR);
@@ -201,7 +201,7 @@ static void calls_can_be_given_up_while_there_is_no_server(void **state)
 static void a_call_may_be_given_up_while_it_is_written(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	size_t size = 16U << 20, sum = 0;
 	struct client big = {.call.given_up = give_up}, next = {0};
@@ -243,7 +243,7 @@ static void a_call_may_be_given_up_while_it_is_written(void **state)
 static void a_missing_answer_is_asked_for_again(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){.timeo_ms = 200, .retrans = 100});
+	struct server *t = start(s, (struct server_options){.timeo_ms = 200, .retrans = 100});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {.call.name = "name"};
 	struct request first, again, third;
@@ -266,7 +266,7 @@ static void a_missing_answer_is_asked_for_again(void **state)
 
 static void soft_calls_end(struct fake_server *s, int error, unsigned retrans, uint64_t ms)
 {
-	struct server *t = start(s, (struct nfs3_options){.soft = error, .timeo_ms = 200, .retrans = retrans});
+	struct server *t = start(s, (struct server_options){.soft = error, .timeo_ms = 200, .retrans = retrans});
 	int fd = take_live_connection(s, NULL);
 	uint64_t begin = now_ms();
 	struct client c = {0};
@@ -292,7 +292,7 @@ static void soft_ends_calls_of_a_server_that_is_not_there(void **state)
 	struct client c = {0};
 
 	(void)shutdown(s->listener, SHUT_RDWR);
-	t = start(s, (struct nfs3_options){.soft = -ETIMEDOUT, .timeo_ms = 200, .retrans = 1});
+	t = start(s, (struct server_options){.soft = -ETIMEDOUT, .timeo_ms = 200, .retrans = 1});
 	submit(t, &c, NFS_GETATTR);
 	await(&c);
 	assert_int_equal(c.call.error, -ETIMEDOUT);
@@ -302,7 +302,7 @@ static void soft_ends_calls_of_a_server_that_is_not_there(void **state)
 static void hard_waits(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){.timeo_ms = 100, .retrans = 0});
+	struct server *t = start(s, (struct server_options){.timeo_ms = 100, .retrans = 0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r;
@@ -328,7 +328,7 @@ static void hard_waits(void **state)
 static void a_call_may_limit_its_patience(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {.call.patience_ms = 500};
 
@@ -348,7 +348,7 @@ static void denials_are_the_kernels_errnos(void **state)
 		{ONCRPC_PROC_UNAVAIL, -EOPNOTSUPP}, {ONCRPC_GARBAGE_ARGS, -EIO}, {ONCRPC_SYSTEM_ERR, -EIO},
 		{ONCRPC_DENIED_AUTH, -EACCES}};
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 
 	for (size_t n = 0; n < ARRAY_SIZE(known); n++) {
@@ -374,7 +374,7 @@ static void an_answer_that_is_none_is_eio(void **state)
 					 "\0\0\0\7"
 					 "\0\0\0\7";
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r;
@@ -400,7 +400,7 @@ static void an_answer_that_is_none_is_eio(void **state)
 static void an_answer_too_large_ends_the_connection_only(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	uint8_t record[8] = {0xff, 0xff, 0xff, 0xff};
@@ -423,7 +423,7 @@ static void an_answer_too_large_ends_the_connection_only(void **state)
 static void jukebox_is_asked_again_later_as_a_new_request(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	uint64_t begin = now_ms();
 	struct client c = {0};
@@ -446,7 +446,7 @@ static void jukebox_is_asked_again_later_as_a_new_request(void **state)
 static void a_server_that_hangs_up_is_left_alone(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	uint64_t end = now_ms() + 3000;
 	int connections = 0;
 
@@ -464,7 +464,7 @@ static void a_server_that_hangs_up_is_left_alone(void **state)
 static void a_server_that_answers_null_only_is_left_alone_too(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	uint64_t end = now_ms() + 3000;
 	struct client c = {0};
 	int connections = 0;
@@ -487,7 +487,7 @@ static void a_server_that_answers_null_only_is_left_alone_too(void **state)
 static void backoff_begins_anew_when_calls_were_answered_for_a_while(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	uint64_t begin;
 	int fd;
 
@@ -522,7 +522,7 @@ static void wait_for_connections(struct server *t, unsigned wanted)
 static void calls_are_spread_over_all_connections(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){.nconnect = 4});
+	struct server *t = start(s, (struct server_options){.nconnect = 4});
 	struct client c[8] = {0};
 	unsigned ports[4];
 	int fds[4];
@@ -566,7 +566,7 @@ static void calls_are_spread_over_all_connections(void **state)
 static void a_lost_call_waits_for_its_own_connection(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){.nconnect = 2});
+	struct server *t = start(s, (struct server_options){.nconnect = 2});
 	unsigned ports[2], port;
 	int fds[2];
 	struct client c = {.call.name = "name"}, other = {0};
@@ -603,7 +603,7 @@ static void a_lost_call_waits_for_its_own_connection(void **state)
 static void a_stale_handle_is_told(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){0});
+	struct server *t = start(s, (struct server_options){0});
 	int fd = take_live_connection(s, NULL);
 	struct client c = {0};
 	struct request r;
@@ -621,7 +621,7 @@ static void a_stale_handle_is_told(void **state)
 static void the_end_ends_all_calls_once(void **state)
 {
 	struct fake_server *s = *state;
-	struct server *t = start(s, (struct nfs3_options){.nconnect = 2});
+	struct server *t = start(s, (struct server_options){.nconnect = 2});
 	int fd = take_live_connection(s, NULL);
 	struct client c[4] = {0}, late = {0};
 	struct request r;
@@ -718,7 +718,7 @@ static void many_threads_and_a_server_that_breaks(void **state)
 {
 	struct fake_server *s = *state;
 	struct worker w = {.s = s};
-	struct crowd crowd = {.t = start(s, (struct nfs3_options){.nconnect = 4})};
+	struct crowd crowd = {.t = start(s, (struct server_options){.nconnect = 4})};
 	pthread_t server, members[4];
 
 	assert_int_equal(pthread_create(&server, NULL, break_and_answer, &w), 0);
@@ -736,11 +736,12 @@ static void many_threads_and_a_server_that_breaks(void **state)
 static void a_server_that_moved_is_found_by_its_name(void **state)
 {
 	struct fake_server *s = *state;
-	struct nfs3_options o = {.host = "localhost", .address = "127.0.0.2", .port = s->port};
+	struct server_options o = {.host = "localhost"};
+	struct server_place place = {.address = "127.0.0.2", .port = s->port};
 	struct server *t = NULL;
 	int fd;
 
-	assert_int_equal(nfs3_new(&o, &t), 0);
+	assert_int_equal(nfs3_version.start(&o, &place, &t), 0);
 	fd = take_live_connection(s, NULL);
 	server_free(t);
 	hang_up(fd);

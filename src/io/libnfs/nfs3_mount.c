@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* MOUNT version 3 and the port mapper, asked in a blocking way on contexts of their own. */
+#include "io/libnfs/nfs3_mount.h"
+
 #include "base/clock.h"
-#include "io/nfs3/nfs3.h"
 
 #include <poll.h>
 #include <stdio.h>

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "io/nfs3/nfs3_loop.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/libnfs/nfs3_codec.h"
+#include "io/nfs3/nfs3.h"
+
+#define ASK_AFTER_MS 900         /* whether a call is still wanted */
+#define STACK_SIZE   (64U << 20) /* libnfs recurses for each entry of a directory */
+
+/* Calls come back from the loop that they were given to; which one runs is the thread's. */
+static _Thread_local struct nfs3 *this_loop;
+
+static struct nfs_call *first_of(struct list *calls)
+{
+	return CONTAINER_OF(calls->next, struct nfs_call, node);
+}
+
+/* The call is nobody's any more: done. */
+static void finish(struct nfs3 *c, struct nfs_call *call, int error, void *allocation)
+{
+	call->error = error;
+	c->calls[call->proc]++;
+	if (error == -ESTALE && c->options.events.stale)
+		c->options.events.stale(c->options.events.arg, &call->fh);
+	call->done(call);
+	free(allocation);
+}
+
+/* Takes a call from wherever it waits and ends it. */
+static void fail(struct nfs3 *c, struct nfs_call *call, int error)
+{
+	struct connection *on = call->wire.connection;
+
+	if (on)
+		connection_take(on, call);
+	else
+		list_remove(&call->node);
+	finish(c, call, error, NULL);
+}
+
+const char *nfs3_loop_why_away(int error)
+{
+	switch (error) {
+	case -EPFNOSUPPORT:
+	case -EPROTONOSUPPORT:
+		return "it does not offer NFSv3";
+	case -ECONNRESET:
+		return "it hung up or does not speak RPC";
+	default:
+		return strerror(-error);
+	}
+}
+
+/* Before the first connection it is the mount that fails, and says so. */
+static void note_away(struct nfs3 *c, int error)
+{
+	{
+		LOCKED(&c->lock);
+		c->stats.last_error = error;
+	}
+	if (!c->away && c->ever_up)
+		log_warning("NFS server %s not responding (%s), %s", c->name, nfs3_loop_why_away(error),
+			c->options.soft ? "requests will time out" : "still trying");
+	c->away |= c->ever_up;
+}
+
+static void note_back(struct nfs3 *c)
+{
+	if (c->away)
+		log_info("NFS server %s OK", c->name);
+	c->away = false;
+}
+
+static bool any_up(struct nfs3 *c)
+{
+	FOREACH_CONNECTION(on, c)
+	{
+		if (on->state == CONNECTION_UP)
+			return true;
+	}
+	return false;
+}
+
+/* A connection came up or was lost: what others may see of it. */
+static void publish(struct nfs3 *c)
+{
+	bool connected = any_up(c), changed;
+
+	{
+		LOCKED(&c->lock);
+		changed = c->stats.connected != connected;
+		c->stats.connected = connected;
+		c->stats.reconnects += changed && connected && c->ever_up;
+		if (connected)
+			c->stats.peer = *addresses_current(&c->addresses);
+		for (unsigned n = 0; n < c->options.nconnect; n++) {
+			c->stats.connections[n].connected = c->connections[n].state == CONNECTION_UP;
+			c->stats.connections[n].port = c->connections[n].port;
+		}
+	}
+	c->ever_up |= connected;
+	if (changed && c->options.events.connection_changed)
+		c->options.events.connection_changed(c->options.events.arg, connected);
+}
+
+static void on_up(void *arg, struct connection *on)
+{
+	struct nfs3 *c = arg;
+	bool first = !c->stats.connected; /* written by this thread only */
+
+	if (on == c->connections)
+		addresses_answered(&c->addresses);
+	note_back(c);
+	publish(c);
+	if (!first)
+		return;
+	FOREACH_CONNECTION(other, c)
+	{
+		if (other->state == CONNECTION_DOWN)
+			other->retry_at = 0;
+	}
+}
+
+/* The connection is of no use any more. */
+static void lose(struct nfs3 *c, struct connection *on, int error)
+{
+	bool was_up = on->state == CONNECTION_UP, leads = on == c->connections;
+	uint64_t now = now_ms();
+
+	connection_close(on);
+	if (was_up) {
+		publish(c);
+	} else if (leads) {
+		note_away(c, error);
+		if (!addresses_failed(&c->addresses)) {
+			on->retry_at = now;
+			return;
+		}
+	}
+	connection_back_off(on, now);
+}
+
+static void delay(struct nfs3 *c, struct nfs_call *call, unsigned ms)
+{
+	struct list *after = c->delayed.prev;
+
+	call->wire.due = call->wire.since + ms;
+	while (after != &c->delayed && CONTAINER_OF(after, struct nfs_call, node)->wire.due > call->wire.due)
+		after = after->prev;
+	list_append(after->next, &call->node);
+}
+
+/* A server that has lost the program NFSACL since the mount has no ACLs (fs/nfs/nfs3acl.c nfs3_get_acl). */
+static int denied(const struct nfs_call *call, int error)
+{
+	bool acl = call->proc == NFS_GETACL || call->proc == NFS_SETACL;
+
+	return acl && (error == -EPFNOSUPPORT || error == -EPROTONOSUPPORT) ? -EOPNOTSUPP : error;
+}
+
+static void on_answered(void *arg, struct nfs_call *call, int error, void *data, void *buffer)
+{
+	struct nfs3 *c = arg;
+	void *allocation = NULL;
+
+	note_back(c);
+	if (error < 0) {
+		finish(c, call, denied(call, error), NULL);
+		return;
+	}
+	if (nfs3_decode(call, data, buffer, &allocation)) {
+		call->wire.since = now_ms();
+		delay(c, call, NFS3_JUKEBOX_MS);
+		return;
+	}
+	finish(c, call, call->error, allocation);
+}
+
+/* The connection with the fewest calls, those that have equally many in turn; NULL when none is up. */
+static struct connection *choose(struct nfs3 *c)
+{
+	struct connection *best = NULL;
+
+	for (unsigned n = 0; n < c->options.nconnect; n++) {
+		struct connection *on = &c->connections[(c->next + n) % c->options.nconnect];
+
+		if (on->state == CONNECTION_UP && (!best || on->count < best->count))
+			best = on;
+	}
+	c->next++;
+	return best;
+}
+
+static void send_waiting(struct nfs3 *c)
+{
+	while (!list_empty(&c->waiting)) {
+		struct nfs_call *call = first_of(&c->waiting);
+		struct connection *on = choose(c);
+		int r;
+
+		if (!on)
+			break;
+		list_remove(&call->node);
+		/* A new one after JUKEBOX, too: the server remembers what it answered to the old one. */
+		call->wire.xid = ++c->xid;
+		call->wire.timeout_ms = c->options.timeo_ms;
+		r = connection_send(on, call);
+		if (r < 0)
+			finish(c, call, r, NULL);
+	}
+	FOREACH_CONNECTION(on, c)
+	{
+		int r = connection_flush(on);
+
+		if (r < 0)
+			lose(c, on, r);
+	}
+}
+
+static void take_submitted(struct nfs3 *c)
+{
+	struct list submitted;
+
+	list_init(&submitted);
+	{
+		LOCKED(&c->lock);
+		list_splice(&submitted, &c->submitted);
+	}
+	while (!list_empty(&submitted)) {
+		struct nfs_call *call = first_of(&submitted);
+
+		list_remove(&call->node);
+		if (call->delay_ms > 0)
+			delay(c, call, call->delay_ms);
+		else
+			list_append(&c->waiting, &call->node);
+	}
+}
+
+static void wake_delayed(struct nfs3 *c, uint64_t now)
+{
+	LIST_FOREACH (pos, &c->delayed) {
+		if (CONTAINER_OF(pos, struct nfs_call, node)->wire.due > now)
+			break;
+		list_remove(pos);
+		list_append(&c->waiting, pos);
+	}
+}
+
+/* Opens what is due, gives up what takes too long. */
+static void look_after_connections(struct nfs3 *c, uint64_t now)
+{
+	bool up = any_up(c);
+
+	FOREACH_CONNECTION(on, c)
+	{
+		int r = 0;
+
+		if (on->state == CONNECTION_DOWN) {
+			if (now >= on->retry_at && (up || on == c->connections))
+				r = connection_open(on, addresses_current(&c->addresses));
+		} else if (on->state != CONNECTION_UP && now >= on->deadline) {
+			r = -ETIMEDOUT;
+		}
+		if (r < 0)
+			lose(c, on, r);
+	}
+}
+
+/* A call that waits: gives up, says that it takes long, sends again. */
+static void look_after_call(struct nfs3 *c, struct nfs_call *call, uint64_t now)
+{
+	struct connection *on = call->wire.connection;
+	uint64_t waited = now - call->wire.since;
+
+	/* Not a word in all that time: the server may have lost this connection, or its place in it. */
+	if (on && waited >= c->major_ms && now - on->heard >= c->major_ms)
+		on->stuck = true;
+	if (waited >= ASK_AFTER_MS && call->given_up && call->given_up(call)) {
+		fail(c, call, -EINTR);
+		return;
+	}
+	if (call->patience_ms > 0 && waited >= call->patience_ms) {
+		fail(c, call, -ETIMEDOUT);
+		return;
+	}
+	if (waited >= c->major_ms && !call->wire.overdue) {
+		call->wire.overdue = true;
+		note_away(c, -ETIMEDOUT);
+		if (c->options.soft) {
+			fail(c, call, c->options.soft);
+			return;
+		}
+	}
+	if (on && now >= call->wire.due) {
+		call->wire.timeout_ms = MIN(call->wire.timeout_ms + c->options.timeo_ms, (unsigned)NFS3_TIMEOUT_MAX_MS);
+		call->wire.due = now + call->wire.timeout_ms;
+		connection_send_again(on, call);
+	}
+}
+
+static void look_after_calls(struct nfs3 *c, struct list *calls, uint64_t now)
+{
+	LIST_FOREACH (pos, calls) {
+		look_after_call(c, CONTAINER_OF(pos, struct nfs_call, node), now);
+	}
+}
+
+static bool any_call(struct nfs3 *c)
+{
+	FOREACH_CONNECTION(on, c)
+	{
+		if (on->count > 0)
+			return true;
+	}
+	return !list_empty(&c->waiting) || !list_empty(&c->delayed);
+}
+
+static void tick(struct nfs3 *c, uint64_t now)
+{
+	if (now < c->next_tick || !any_call(c))
+		return;
+	c->next_tick = now + c->tick_ms;
+	look_after_calls(c, &c->waiting, now);
+	look_after_calls(c, &c->delayed, now);
+	FOREACH_CONNECTION(on, c)
+	{
+		look_after_calls(c, &on->in_flight, now);
+		if (on->stuck && on->state == CONNECTION_UP)
+			lose(c, on, -ETIMEDOUT);
+	}
+}
+
+/* Milliseconds until something is due without an event; -1 for never. */
+static int next_timeout(struct nfs3 *c, uint64_t now)
+{
+	uint64_t due = any_call(c) ? c->next_tick : UINT64_MAX;
+	bool up = any_up(c);
+
+	FOREACH_CONNECTION(on, c)
+	{
+		if (on->state == CONNECTION_DOWN && (up || on == c->connections))
+			due = MIN(due, on->retry_at);
+		else if (on->state == CONNECTION_CONNECTING || on->state == CONNECTION_ASKING)
+			due = MIN(due, on->deadline);
+	}
+	if (!list_empty(&c->delayed))
+		due = MIN(due, first_of(&c->delayed)->wire.due);
+	if (due == UINT64_MAX)
+		return -1;
+	return due <= now ? 0 : (int)MIN(due - now, 60000U);
+}
+
+static bool any_submitted(struct nfs3 *c)
+{
+	LOCKED(&c->lock);
+	return !list_empty(&c->submitted);
+}
+
+static void wait_and_serve(struct nfs3 *c)
+{
+	struct pollfd fds[1 + SERVER_CONNECTIONS_MAX] = {{.fd = c->wake.fd, .events = POLLIN}};
+	unsigned n = 1;
+
+	FOREACH_CONNECTION(on, c)
+	{
+		fds[n].fd = connection_poll(on, &fds[n].events);
+		n++;
+	}
+	/* What done() submitted since take_submitted() woke nobody. */
+	if (poll(fds, n, any_submitted(c) ? 0 : next_timeout(c, now_ms())) < 0)
+		return;
+	if (fds[0].revents)
+		wake_take(c->wake);
+	n = 1;
+	FOREACH_CONNECTION(on, c)
+	{
+		int revents = fds[n++].revents;
+		int r = revents ? connection_service(on, revents, ++c->xid) : 0;
+
+		if (r < 0)
+			lose(c, on, r);
+	}
+}
+
+static void end_all(struct nfs3 *c)
+{
+	FOREACH_CONNECTION(on, c)
+	{
+		while (!list_empty(&on->in_flight)) {
+			struct nfs_call *call = first_of(&on->in_flight);
+
+			connection_take(on, call);
+			list_append(&c->waiting, &call->node);
+		}
+		connection_close(on);
+	}
+	list_splice(&c->waiting, &c->delayed);
+	{
+		LOCKED(&c->lock);
+		list_splice(&c->waiting, &c->submitted);
+		c->stopped = true;
+	}
+	while (!list_empty(&c->waiting))
+		fail(c, first_of(&c->waiting), -ENOTCONN);
+}
+
+static void *loop(void *arg)
+{
+	struct nfs3 *c = arg;
+
+	this_loop = c;
+	while (!c->stopping) {
+		uint64_t now = now_ms();
+
+		take_submitted(c);
+		wake_delayed(c, now);
+		look_after_connections(c, now);
+		send_waiting(c);
+		tick(c, now);
+		wait_and_serve(c);
+	}
+	end_all(c);
+	return NULL;
+}
+
+void nfs3_loop_submit(struct server *s, struct nfs_call *call)
+{
+	struct nfs3 *c = CONTAINER_OF(s, struct nfs3, server);
+	bool first, stopped;
+
+	memset(&call->wire, 0, sizeof(call->wire));
+	list_init(&call->node);
+	list_init(&call->wire.tickets);
+	call->wire.since = now_ms();
+	{
+		LOCKED(&c->lock);
+		first = list_empty(&c->submitted);
+		stopped = c->stopped;
+		if (!stopped)
+			list_append(&c->submitted, &call->node);
+	}
+	if (stopped) {
+		call->error = -ENOTCONN;
+		call->done(call);
+	} else if (first && this_loop != c) {
+		wake_up(c->wake);
+	}
+}
+
+int nfs3_loop_start(struct nfs3 *c)
+{
+	pthread_attr_t attr;
+	int r;
+
+	c->sink = (struct connection_sink){.answered = on_answered, .up = on_up, .arg = c};
+	(void)pthread_attr_init(&attr);
+	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
+	r = -pthread_create(&c->thread, &attr, loop, c);
+	(void)pthread_attr_destroy(&attr);
+	return r;
+}
+
+void nfs3_loop_stop(struct nfs3 *c)
+{
+	if (atomic_exchange(&c->stopping, true))
+		return;
+	wake_up(c->wake);
+	(void)pthread_join(c->thread, NULL);
+}
