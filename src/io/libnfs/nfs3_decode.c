@@ -387,43 +387,15 @@ static void take_directories(struct nfs_call *call, void *data)
 	}
 }
 
-static void take_results(struct nfs_call *call, void *data, void *buffer)
+/* The result of a procedure that finds or makes an object by its name. */
+static void take_named(struct nfs_call *call, void *data)
 {
 	switch (call->proc) {
-	case NFS_GETATTR:
-		from_fattr(&OK(GETATTR3res)->obj_attributes, &call->attr);
-		call->has_attr = good_attr(&OK(GETATTR3res)->obj_attributes);
-		if (!call->has_attr)
-			call->error = -EIO;
-		break;
-	case NFS_SETATTR:
-		take_attr(call, &OK(SETATTR3res)->obj_wcc.after);
-		break;
 	case NFS_LOOKUP:
 		take_fh(&call->new_fh, &OK(LOOKUP3res)->object);
 		take_attr(call, &OK(LOOKUP3res)->obj_attributes);
 		if (call->new_fh.len == 0)
 			call->error = -EIO;
-		break;
-	case NFS_ACCESS:
-		call->res.access = OK(ACCESS3res)->access;
-		take_attr(call, &OK(ACCESS3res)->obj_attributes);
-		break;
-	case NFS_READLINK:
-		call->res.target = OK(READLINK3res)->data;
-		if (!call->res.target || call->res.target[0] == '\0')
-			call->error = -EIO;
-		take_attr(call, &OK(READLINK3res)->symlink_attributes);
-		break;
-	case NFS_READ:
-		take_read(call, OK(READ3res), buffer);
-		break;
-	case NFS_WRITE:
-		take_write(call, OK(WRITE3res));
-		break;
-	case NFS_COMMIT:
-		memcpy(call->res.io.verf.data, OK(COMMIT3res)->verf, 8);
-		take_attr(call, &OK(COMMIT3res)->file_wcc.after);
 		break;
 	case NFS_CREATE:
 		take_new(call, &OK(CREATE3res)->obj, &OK(CREATE3res)->obj_attributes);
@@ -437,15 +409,16 @@ static void take_results(struct nfs_call *call, void *data, void *buffer)
 	case NFS_MKNOD:
 		take_new(call, &OK(MKNOD3res)->obj, &OK(MKNOD3res)->obj_attributes);
 		break;
-	case NFS_LINK:
+	default:
 		take_attr(call, &OK(LINK3res)->file_attributes);
 		break;
-	case NFS_READDIR:
-		take_readdir(call, OK(READDIR3res));
-		break;
-	case NFS_READDIRPLUS:
-		take_readdirplus(call, OK(READDIRPLUS3res));
-		break;
+	}
+}
+
+/* The result of a procedure that tells about a filesystem. */
+static void take_limits(struct nfs_call *call, void *data)
+{
+	switch (call->proc) {
 	case NFS_FSSTAT:
 		call->res.fsstat.tbytes = OK(FSSTAT3res)->tbytes;
 		call->res.fsstat.fbytes = OK(FSSTAT3res)->fbytes;
@@ -462,9 +435,35 @@ static void take_results(struct nfs_call *call, void *data, void *buffer)
 		call->res.fsinfo.dtpref = OK(FSINFO3res)->dtpref;
 		call->res.fsinfo.maxfilesize = OK(FSINFO3res)->maxfilesize;
 		break;
-	case NFS_PATHCONF:
+	default:
 		call->res.pathconf.linkmax = OK(PATHCONF3res)->linkmax;
 		call->res.pathconf.name_max = OK(PATHCONF3res)->name_max;
+		break;
+	}
+}
+
+/* The result of a procedure on an object that has attributes: all others but the transfer of data. */
+static void take_attributes(struct nfs_call *call, void *data)
+{
+	switch (call->proc) {
+	case NFS_GETATTR:
+		from_fattr(&OK(GETATTR3res)->obj_attributes, &call->attr);
+		call->has_attr = good_attr(&OK(GETATTR3res)->obj_attributes);
+		if (!call->has_attr)
+			call->error = -EIO;
+		break;
+	case NFS_SETATTR:
+		take_attr(call, &OK(SETATTR3res)->obj_wcc.after);
+		break;
+	case NFS_ACCESS:
+		call->res.access = OK(ACCESS3res)->access;
+		take_attr(call, &OK(ACCESS3res)->obj_attributes);
+		break;
+	case NFS_READLINK:
+		call->res.target = OK(READLINK3res)->data;
+		if (!call->res.target || call->res.target[0] == '\0')
+			call->error = -EIO;
+		take_attr(call, &OK(READLINK3res)->symlink_attributes);
 		break;
 	case NFS_GETACL:
 		take_acl(call, OK(GETACL3res));
@@ -473,6 +472,44 @@ static void take_results(struct nfs_call *call, void *data, void *buffer)
 		take_attr(call, &OK(SETACL3res)->attr);
 		break;
 	default:
+		break;
+	}
+}
+
+static void take_results(struct nfs_call *call, void *data, void *buffer)
+{
+	switch (call->proc) {
+	case NFS_LOOKUP:
+	case NFS_CREATE:
+	case NFS_MKDIR:
+	case NFS_SYMLINK:
+	case NFS_MKNOD:
+	case NFS_LINK:
+		take_named(call, data);
+		break;
+	case NFS_READ:
+		take_read(call, OK(READ3res), buffer);
+		break;
+	case NFS_WRITE:
+		take_write(call, OK(WRITE3res));
+		break;
+	case NFS_COMMIT:
+		memcpy(call->res.io.verf.data, OK(COMMIT3res)->verf, 8);
+		take_attr(call, &OK(COMMIT3res)->file_wcc.after);
+		break;
+	case NFS_READDIR:
+		take_readdir(call, OK(READDIR3res));
+		break;
+	case NFS_READDIRPLUS:
+		take_readdirplus(call, OK(READDIRPLUS3res));
+		break;
+	case NFS_FSSTAT:
+	case NFS_FSINFO:
+	case NFS_PATHCONF:
+		take_limits(call, data);
+		break;
+	default:
+		take_attributes(call, data);
 		break;
 	}
 }
