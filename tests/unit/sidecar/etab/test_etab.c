@@ -220,7 +220,7 @@ static void exports5_errors_name_the_last_line(void **state)
 		{"/b # nobody\n", "exports:1: CLIENT(OPTION,...) was expected"},
 		{"/a *(rw) \\\n x(ro\n", "exports:2: CLIENT(OPTION,...)"},
 		{"/a *(rw)x\n", "exports:1: a blank was expected behind ')'"},
-		{"\"/a *(rw)\n", "exports:1: a quote that is not closed"},
+		{"\"/a *(rw)\n", "exports:1: a quoted name has no closing quote"},
 		{"/a -anonuid=x *(rw)\n", "exports:1: anonuid=x: an id was expected"},
 		{"a *(rw)\n", "exports:1: a: an absolute path"},
 	};
