@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the kernel was last told of a file's attributes: how long it may believe them, and whether the
- * pages it holds are still the file's.
+ * The attributes of a file that the daemon told the kernel last, for how long the kernel may believe them, and whether
+ * the pages in the kernel's page cache still have the file's data.
  *
- * Timeouts are nfs(5)'s: the shortest after a change, twice as long each time that nothing has
- * changed, up to the longest (fs/nfs/inode.c, nfs_update_inode). A value; the inode's lock guards it.
+ * The timeouts are those of nfs(5): the shortest after a change, then twice as long each time that the attributes have
+ * not changed, up to the longest (fs/nfs/inode.c, nfs_update_inode).
+ *
+ * struct attr_memory is a plain value in the inode; the inode's lock guards it.
  */
 #pragma once
 
@@ -17,31 +19,31 @@ struct attr_limits {
 
 struct attr_memory {
 	bool known;
-	struct nfs_attr attr; /* what the kernel was told last; of a directory: what came last */
-	unsigned interval;    /* seconds */
-	uint64_t interval_ms; /* when it began */
-	uint64_t until_ms;    /* how long the attributes may be told again */
-	/* Bytes moved that the kernel's pages have not seen: a local period. */
+	struct nfs_attr attr; /* the attributes told to the kernel last; of a directory: those that arrived last */
+	unsigned interval;    /* the present timeout, in seconds */
+	uint64_t interval_ms; /* now_ms() when the interval began */
+	uint64_t until_ms;    /* until then (now_ms()) the kernel may be told the attributes again; 0: not at all */
+	/* The file was open locally, and its data may have changed since the kernel filled its pages. */
 	bool pages_are_old;
-	/* write_log_errors() at the last cached open: since then pages may have what the server has not. */
+	/* write_log_errors() at the last cached open. After a later error pages may have data that the server lacks. */
 	unsigned errors;
 };
 
-/* The kernel is told these attributes now: for how many seconds it may believe them. */
+/* Remembers that the kernel is told these attributes now. Returns for how many seconds the kernel may believe them. */
 unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr, const struct attr_limits *limits,
 	uint64_t now);
 
-/* Whether these are the attributes of what is known already. */
+/* True if size, mtime and ctime are those of the remembered attributes: the file has not changed. */
 bool attr_memory_is_version(const struct attr_memory *m, const struct nfs_attr *attr);
 
-/* They may not be told again. */
+/* Forbids to tell the kernel the remembered attributes again. */
 void attr_memory_doubt(struct attr_memory *m);
 
-/* For how many milliseconds they may. */
+/* For how many more milliseconds the kernel may be told the remembered attributes again. */
 uint64_t attr_memory_left_ms(const struct attr_memory *m, uint64_t now);
 
-/* Whether what the server says now is what the kernel was told last: its pages may stay. */
+/* True if the server's present attributes are those that the kernel was told last, so the kernel may keep its pages. */
 bool attr_memory_pages_are_good(const struct attr_memory *m, const struct nfs_attr *attr);
 
-/* Whether they may stay without asking (nocto). */
+/* True if the kernel may keep its pages although the server was not asked (option nocto). */
 bool attr_memory_pages_are_believed(const struct attr_memory *m, uint64_t now);

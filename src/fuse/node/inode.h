@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The inode: one file that the kernel knows of this mount. It is a set of plain values; the header of each says what it
- * means, and who else may touch it.
+ * The inode: one file of this mount that the kernel knows. An inode is a set of plain values; the header of each value
+ * says what the value means and which code changes it.
  *
- * The table (inode_table.h) makes and frees inodes, and its lock guards the hash and the lookup count. The inode's own
- * lock guards the rest. Whoever takes both takes the inode's lock first.
+ * The table (inode_table.h) makes and frees inodes, and the table's lock guards the hash and the lookup count. The
+ * inode's own lock guards the other members, except where a comment names another lock. A thread that needs both locks
+ * takes the inode's lock first.
  */
 #pragma once
 
@@ -21,41 +22,42 @@
 struct granted_file;
 struct backing_sync;
 
-/* True if the kernel asks nobody when it opens a file of this type. */
+/* True if the kernel opens files of this type without asking the daemon. */
 static inline bool is_special_file(mode_t mode)
 {
 	return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode);
 }
 
-/* What is known without asking the server. The functions of fuse/known/known.h own it. */
+/* Knowledge that needs no question to the server. Only the functions of fuse/known/known.h change it. */
 struct known {
-	unsigned changing;    /* changes of ours that are not answered */
-	unsigned writers;     /* opens for writing: size and times are anybody's guess */
-	uint64_t changed;     /* attr_clock() when the last change was answered */
-	uint64_t doubted;     /* attr_clock() when what was known was so no more */
-	uint64_t asked;       /* attr_clock() when the attributes that are kept were asked for */
-	uint64_t epoch;       /* of a directory */
-	uint64_t expired;     /* attr_clock(): what was asked for earlier may be told, and not believed */
-	uint64_t openers;     /* of a file: goes on when who may open it may have changed */
-	bool no_acl;          /* in this epoch */
-	bool asks_acl;        /* somebody should ask: known_asks_acl() */
-	unsigned walks;       /* in this epoch, or since an answer was dropped: names looked for */
-	uint64_t believed_ms; /* until then the kernel walks through it, or may */
-	uint64_t named_ms;    /* until then it believes a name of it, or may */
-	uint64_t tellings;    /* how often it was told attributes to believe */
-	uint64_t trusts_ms;   /* until then it does, or may; 0 when they were taken back since */
-	bool mixed;           /* it was told different attributes in that time, and may believe any of them */
+	unsigned changing; /* changes by this mount that the server has not answered yet */
+	unsigned writers;  /* opens for writing: with any, nobody knows the file's size and times */
+	uint64_t changed;  /* attr_clock() when the last change was answered */
+	uint64_t doubted;  /* attr_clock() when the knowledge last became doubtful */
+	uint64_t asked;    /* attr_clock() when the request for the remembered attributes was sent */
+	uint64_t epoch;    /* of a directory: number of its present epoch (known.h) */
+	uint64_t
+		expired; /* attr_clock(): attributes requested earlier get the timeout 0 when the kernel is told them */
+	uint64_t openers;     /* of a file: advances when the set of users who may open the file may have changed */
+	bool no_acl;          /* of a directory: it has no ACL in this epoch */
+	bool asks_acl;        /* the server should be asked for the directory's ACL: known_asks_acl() */
+	unsigned walks;       /* names looked for in the directory in this epoch, or since an ACL answer was dropped */
+	uint64_t believed_ms; /* until then the kernel may walk through the directory without asking */
+	uint64_t named_ms;    /* until then the kernel may believe a name of this file without asking */
+	uint64_t tellings;    /* how often the kernel was told attributes with a timeout */
+	uint64_t trusts_ms;   /* until then the kernel may believe those attributes; 0: they were taken back */
+	bool mixed;           /* the kernel was told different attributes meanwhile, and may believe any of them */
 };
 
-/* What is known of a directory's default ACL; default_acl.h. */
+/* The remembered facts of a directory's default ACL; default_acl.h. */
 struct default_acl {
 	bool there;
-	uint32_t mode;    /* that it allows */
-	uint64_t until;   /* ms: when it is to be asked for again; 0: it is not known */
-	uint64_t version; /* counts how often it was forgotten */
+	uint32_t mode;    /* the mode that the ACL allows */
+	uint64_t until;   /* ms: from then on the server is asked again; 0: nothing is remembered */
+	uint64_t version; /* counts how often the facts were forgotten */
 };
 
-/* Where a file lies under its .nfs name, and who removes it. Few files have one, and inodes are many. */
+/* The place of a file under its .nfs name, and whose credential removes it. Apart, as few inodes have a .nfs name. */
 struct silly_place {
 	struct nfs_fh dir;
 	struct nfs_cred cred;
@@ -63,8 +65,8 @@ struct silly_place {
 };
 
 /*
- * What the kernel has open. A mount that ends may take its last releases along: then the inode's end is
- * theirs.
+ * An open file or directory of the kernel, as part of the object behind it. When a mount ends, the last RELEASE
+ * requests may not arrive: then the end of the inode frees these objects.
  */
 struct opened {
 	struct list node;
@@ -80,11 +82,11 @@ struct inode {
 	uint64_t fileid;
 	uint32_t type; /* S_IFMT bits */
 	bool decoy;
-	uint32_t decoy_uid; /* whose it is */
+	uint32_t decoy_uid; /* the only user who gets this decoy */
 
 	/* Under the table's lock. */
 	struct list all;
-	struct hash_node by_handle; /* in the table while hashed is set */
+	struct hash_node by_handle; /* in the table's hash while hashed is set */
 	uint64_t lookups;
 	bool hashed;
 
@@ -93,29 +95,33 @@ struct inode {
 	/* Under the inode's lock. */
 	pthread_mutex_t lock;
 	struct open_mode mode;
-	struct backing_sync *syncing;             /* NULL: none is under way */
-	uint32_t written_locally, synced_locally; /* granted_file_changed(): how often; up to which all is stable */
-	/* server_refresh.h: how often past the server; up to which it was asked to look, and has looked. */
+	struct backing_sync *syncing; /* NULL: no fsync of the backing file is under way */
+	/* granted_file_changed() counts local changes in the first; those up to the second are stable. */
+	uint32_t written_locally, synced_locally;
+	/*
+	 * server_refresh.h: counts changes past the server; up to which of them the server was asked to look at the
+	 * file, and has looked.
+	 */
 	uint32_t changed_past, asked_past, looked_past;
-	struct granted_file *granted; /* NULL, or what the daemon reads and writes the file by; to change it also the
-					lock of its list */
+	struct granted_file *granted; /* the descriptor by which the daemon reads and writes the backing file, or NULL;
+					changes need the list's lock too */
 	struct attr_memory attrs;
 	struct known known;
 	struct named named;
 	struct default_acl default_acl;
 	struct list granted_node; /* in a list of idle_ids.h while granted is not NULL */
-	struct list idle;         /* in a list of idle_ids.h; that list's lock alone */
-	uint64_t listed_ms;       /* since then; the same */
-	bool listed;              /* it is there, or somebody has it from there */
-	uint64_t idle_since;      /* ms; 0: nothing of it is idle */
+	struct list idle;         /* in the list of idle inodes in idle_ids.h; only that list's lock guards it */
+	uint64_t listed_ms;       /* now_ms() when the inode came into that list; the list's lock guards it */
+	bool listed;              /* the inode is in that list, or a thread has just taken it from there */
+	uint64_t idle_since;      /* now_ms() when its id or descriptor became idle; 0: none is idle */
 	struct write_behind behind;
 	struct list appends; /* O_APPEND writes that wait for their turn */
 	bool appending;
 	struct silly_place *silly; /* NULL: the file has no .nfs name */
-	unsigned opening;          /* OPENs on their way */
-	unsigned taking;           /* requests on their way that give it a .nfs name */
-	unsigned removing;         /* requests on their way that take a name from it */
-	struct list held;          /* OPENs that wait for those: struct open_hold.node */
+	unsigned opening;          /* OPEN requests in progress */
+	unsigned taking;           /* requests in progress that rename the file to a .nfs name */
+	unsigned removing;         /* requests in progress that take a name from the file */
+	struct list held;          /* OPENs that wait until removing is 0: struct open_hold.node */
 	struct list opened;        /* struct opened.node */
 
 	struct write_log writes; /* has a lock of its own */

@@ -11,7 +11,7 @@
 
 struct inode_table {
 	pthread_mutex_t lock;
-	struct list all;             /* retired ones too */
+	struct list all;             /* struct inode.all; retired inodes too */
 	struct hash_table by_handle; /* struct inode.by_handle */
 	struct slots numbers;        /* struct inode.number */
 	atomic_size_t total;
@@ -24,7 +24,7 @@ struct inode_table {
 struct inode_key {
 	const struct nfs_fh *fh;
 	bool decoy;
-	uint32_t decoy_uid; /* 0 of all others */
+	uint32_t decoy_uid; /* 0 if the inode is no decoy */
 };
 
 static uint64_t hash_of(const struct inode_key *key)
@@ -63,7 +63,8 @@ int inode_table_new(struct inode_table **ret)
 	return 0;
 }
 
-/* The next lookup of the handle does not find the inode. The caller holds the table's lock. */
+/* Takes the inode out of the hash: the next lookup of its handle does not find it. The caller holds the table's lock.
+ */
 static void unhash(struct inode_table *t, struct inode *i)
 {
 	if (!i->hashed)
@@ -236,7 +237,7 @@ struct inode *inode_unref(struct inode_table *t, struct inode *i)
 		if (atomic_compare_exchange_weak(&i->refs, &refs, refs - 1))
 			return NULL;
 	{
-		/* The last one, unless somebody found the inode through the hash table meanwhile. */
+		/* This is the last reference, unless another thread has just found the inode in the hash table. */
 		LOCKED(&t->lock);
 		if (atomic_fetch_sub(&i->refs, 1) > 1)
 			return NULL;

@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The inode table: every file that the kernel knows of this mount, found by NFS file handle.
+ * The inode table: all files of this mount that the kernel knows, found by NFS file handle.
  *
- * A FUSE node id is the number of an inode, a slot of a table, not an address: a process that takes the mount over can
- * give its inodes the same numbers. The first inode of a table has number 1, FUSE_ROOT_ID, so the first is the root's.
- * The kernel uses a number until it has forgotten as many lookups as it was told. Each inode holds
- *   - a lookup count: how often the inode's entry was given to the kernel and not yet forgotten;
- *   - references of the daemon: requests and open files that outlive a FUSE request.
+ * A FUSE node id is the number of an inode: a slot of a table, not an address. So a process that takes the mount over
+ * can give its inodes the same numbers. The first inode of a table gets number 1, FUSE_ROOT_ID, so the caller adds the
+ * root first. The kernel uses a number until it has forgotten as many lookups as the daemon counted. An inode has
+ *   - a lookup count: how often the daemon gave the inode's entry to the kernel, less the lookups that the kernel has
+ *     forgotten;
+ *   - references of the daemon: those of requests and of open files.
  * The inode is freed when both are zero.
  *
- * The table's lock guards the hash and the lookup counts. While it is held no other lock is taken but that of the
- * numbers (table/slots.h). Each inode's own lock guards the inode's mode and writes.
+ * The table's lock guards the hash and the lookup counts. A thread that holds it takes no other lock, except the lock
+ * of the numbers (table/slots.h). Each inode's own lock guards the inode's other members (inode.h). Any thread may call
+ * the functions.
  *
- * A decoy stands in place of a special file that one user may not open (fuse/request/special_file.h). It has the handle
- * and attributes of the special file, and is found by handle and user only.
+ * A decoy replaces a special file for one user who may not open that file (fuse/request/special_file.h). A decoy has
+ * the handle and the attributes of the special file, and is found by handle and user together.
  *
- * A retired inode (open_mode.h) is out of the hash: the next lookup of its handle makes a fresh inode. The retired
+ * A retired inode (open_mode.h) is not in the hash: the next lookup of its handle makes a fresh inode. The retired
  * inode lives on for the files that are open on it.
  */
 #pragma once
@@ -26,32 +28,32 @@ struct inode_table;
 
 int inode_table_new(struct inode_table **ret);
 
-/* Frees the table and every inode in it; the kernel connection must be gone. Takes NULL. */
+/* Frees the table and every inode in it; the connection to the kernel must have ended. Takes NULL, returns NULL. */
 struct inode_table *inode_table_free(struct inode_table *t);
 
 /*
- * The inode of a handle, made when there is none, with a reference for the caller. A handle whose
- * file changed its id or type is another file behind a reused handle: it gets a fresh inode.
+ * Finds or makes the inode of a handle, with a reference for the caller. When the file id or the type differs from the
+ * inode's, the server has reused the handle for another file: the handle gets a fresh inode. -ENOMEM.
  */
 int inode_table_get(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, struct inode **ret);
 
-/* The same of the decoy that this user gets of a special file. */
+/* Finds or makes the decoy that this user gets in place of a special file, with a reference for the caller. -ENOMEM. */
 int inode_table_get_decoy(struct inode_table *t, const struct nfs_fh *fh, const struct nfs_attr *attr, uint32_t uid,
 	struct inode **ret);
 
-/* The inode of a handle, not a decoy, if the table has it, with a reference; NULL otherwise. */
+/* The inode of a handle, with a reference for the caller; NULL if the table has none. Never a decoy. */
 struct inode *inode_table_find(struct inode_table *t, const struct nfs_fh *fh);
 
 /*
- * The inode that has this number, without a reference: for requests of the kernel, which has not forgotten the inode.
- * Takes no lock.
+ * The inode with this number, without a reference: for requests of the kernel, because the kernel has not forgotten
+ * the inode. Takes no lock.
  */
 struct inode *inode_table_numbered(const struct inode_table *t, uint64_t number);
 
-/* Counts one lookup: before the entry is given to the kernel. */
+/* Counts one lookup; called before the kernel gets the entry. */
 void inode_table_looked_up(struct inode_table *t, struct inode *i);
 
-/* Takes n lookups back, which may free the inode. Never more than were counted. */
+/* Subtracts n lookups, at most as many as were counted. May free the inode. */
 void inode_table_forget(struct inode_table *t, struct inode *i, uint64_t n);
 
 /* The next lookup of this handle gets a fresh inode. */
@@ -59,17 +61,17 @@ void inode_table_retire(struct inode_table *t, struct inode *i);
 
 struct inode *inode_ref(struct inode *i);
 
-/* A reference unless the inode is being freed: for who found it through a list of its own. */
+/* True, with a reference taken, unless the inode is being freed. For a caller that found the inode in another list. */
 bool inode_ref_unless_freed(struct inode *i);
 
-/* Takes NULL; returns NULL. */
+/* Gives a reference back; the last one frees the inode. Takes NULL; returns NULL. */
 struct inode *inode_unref(struct inode_table *t, struct inode *i);
 
-/* Calls fn for every inode there is, under the table's lock: at the end of the mount. */
+/* Calls fn for every inode of the table, with the table's lock held. For the end of the mount. */
 void inode_table_foreach(struct inode_table *t, void (*fn)(void *arg, struct inode *i), void *arg);
 
-/* How many inodes there are. */
+/* The number of inodes, retired ones and decoys included. */
 size_t inode_table_count(struct inode_table *t);
 
-/* Called for an inode that is about to be freed, without locks held. */
+/* Sets the function that is called, without locks, for each inode that is about to be freed. */
 void inode_table_on_free(struct inode_table *t, void (*fn)(void *arg, struct inode *i), void *arg);
