@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * An open file, from OPEN to RELEASE. The kernel has its number, fi->fh, a slot of fs.opened: a process that takes the
- * mount over can give its open files the same numbers. The open file is constant but for what is atomic, and has one
- * reference to the inode.
+ * mount over can give its open files the same numbers. An open file owns one reference to the inode. Its members are
+ * constant, except those whose comment says what guards them.
  */
 #pragma once
 
@@ -11,17 +11,17 @@
 struct file {
 	struct opened opened; /* in the inode's list */
 	struct inode *inode;
-	struct nfs_cred cred; /* the opener's: reads and writes use it */
-	bool has_groups;      /* it is whole; not where they do not matter to who reads locally */
+	struct nfs_cred cred; /* the opener's credential, which reads and writes use */
+	bool has_groups;      /* cred includes the groups; a local open for reading may not need them */
 	enum open_path path;
 	bool write;
-	bool quiet; /* close(2) does not tell (FOPEN_NOFLUSH), RELEASE does */
+	bool quiet; /* close(2) sends no FLUSH (FOPEN_NOFLUSH); RELEASE alone tells of the close */
 	bool append;
-	uint64_t session;          /* in which the open was granted (probe_generation()); 0: the server allowed it */
-	bool writes_locally;       /* while that session lasts its writes go to the backing file */
-	bool root;                 /* with session: the opener is the server's root */
-	struct errors_heard heard; /* write_log_tell(); the log's lock */
-	atomic_bool told;          /* the server was, when it was closed or made stable (server_refresh.h) */
+	uint64_t session;          /* probe_generation() of the session that granted the open; 0: the server did */
+	bool writes_locally;       /* while that session lasts, writes go to the backing file */
+	bool root;                 /* with session: the server treats the opener as root */
+	struct errors_heard heard; /* errors reported to this open file (write_log_tell()); the log's lock guards it */
+	atomic_bool told;          /* the server was told of local writes, at close or fsync (server_refresh.h) */
 };
 
 /* A zeroed open file that has its number. NULL: there is no memory. */
@@ -36,7 +36,7 @@ static inline struct file *file_of(const struct fs *fs, const struct fuse_file_i
 	return CONTAINER_OF(fs_opened(fs, fi), struct file, opened);
 }
 
-/* A READ or a WRITE of one: of those on the passthrough path the daemon should see none. */
+/* Counts a READ or WRITE request of an open file. On the passthrough path the daemon should see no such request. */
 static inline void file_count_request(struct fs *fs, atomic_uint_fast64_t *kind, const struct fuse_file_info *fi)
 {
 	(*kind)++;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The mount: what its parts share. Made before the kernel knows of it, constant afterwards but for
- * the counters, which are atomic, and the parts, which guard themselves.
+ * The mount: the state that all handlers share. The thread that mounts fills it before the first request; it is
+ * constant afterwards, except for the atomic members and for the objects behind its pointers, which have their own
+ * locks.
  */
 #pragma once
 
@@ -22,24 +23,25 @@ struct locks;
 
 #define FS_RETRIES 256
 
-/* Told by localioctl status; the names there are documented in localioctl(8). */
+/* localioctl status shows these counters; localioctl(8) explains them. */
 struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
 	atomic_uint_fast64_t opens_retired; /* opens answered ESTALE for a fresh inode */
-	atomic_uint_fast64_t opens_hot;     /* local ones for which nobody was asked */
-	atomic_uint_fast64_t opens_uring;   /* that the daemon serves by a descriptor, their reads at least */
-	atomic_uint_fast64_t opens_shared;  /* remote ones, as the file was open so already */
+	atomic_uint_fast64_t opens_hot;     /* local opens that needed no question about permission (known.h) */
+	atomic_uint_fast64_t
+		opens_uring; /* opens whose reads, or reads and writes, the daemon serves by a descriptor */
+	atomic_uint_fast64_t opens_shared;  /* opens that are remote because the file was open remotely already */
 	atomic_uint_fast64_t requests_read; /* FUSE READ requests that reached the daemon */
 	atomic_uint_fast64_t requests_write;
-	atomic_uint_fast64_t requests_astray; /* of both, those of passthrough opens: the kernel serves these */
-	atomic_uint_fast64_t bytes_read, bytes_written; /* by these requests */
-	atomic_uint_fast64_t lookups_known;             /* answered without the server */
-	atomic_uint_fast64_t requests_flush;            /* closes that the kernel asked about */
-	atomic_uint_fast64_t requests_xattr;            /* about extended attributes */
+	atomic_uint_fast64_t requests_astray; /* those of passthrough opens, which the kernel should serve itself */
+	atomic_uint_fast64_t bytes_read, bytes_written; /* by READ and WRITE requests */
+	atomic_uint_fast64_t lookups_known;             /* lookups answered without the server */
+	atomic_uint_fast64_t requests_flush;            /* FLUSH requests */
+	atomic_uint_fast64_t requests_xattr;            /* requests about extended attributes */
 	atomic_uint_fast64_t grants_denied;             /* local opens without a backing id */
-	atomic_uint last_denial;                        /* enum reason of the last one */
-	atomic_uint_fast64_t opens_walked;              /* opens that were sent to walk their name again */
-	atomic_uint_fast64_t refreshes;                 /* server_refresh.h: answered */
+	atomic_uint last_denial;                        /* enum reason of the last denied grant */
+	atomic_uint_fast64_t opens_walked;              /* opens answered ESTALE, so that the kernel walks again */
+	atomic_uint_fast64_t refreshes;                 /* server_refresh.h: answered requests */
 	atomic_uint_fast64_t refreshes_failed;
 	atomic_uint_fast64_t groups_unknown; /* callers whose groups were not visible */
 };
@@ -53,35 +55,35 @@ struct fs {
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
 	atomic_uint_fast64_t moved;                     /* attr_clock() when a name last went to another directory */
 	/*
-	 * By the opener's thread: the inode.generation for which an open has sent it to walk again, then that which it
-	 * has found; 0: none.
+	 * Found by the opener's thread id: the inode.generation for which an open has made the thread walk again, then
+	 * the inode.generation that the thread has found; 0: none.
 	 */
 	atomic_uint_fast64_t retries[FS_RETRIES];
 	struct backing_ids *ids;
 	struct idle_ids *idle;
 	struct locks *locks;
 	struct probe *probe; /* NULL with local=off */
-	struct uring *uring; /* NULL when the daemon must not read and write locally, or cannot */
+	struct uring *uring; /* NULL if the daemon must not, or cannot, read and write locally */
 	struct fuse_session *session;
 	struct inode *root;
-	char spec[2048]; /* as it was given */
+	char spec[2048]; /* SERVER:/EXPORT as the user gave it */
 	char server_address[64];
 	unsigned server_port;
 	char device[32];         /* major:minor, empty until mounted */
-	uid_t owner;             /* who mounted */
+	uid_t owner;             /* the user who mounted */
 	uint32_t rsize, wsize;   /* bytes of one request */
-	uint64_t max_file_size;  /* bytes, by FSINFO */
-	uint64_t fsid;           /* of the export, NFS's */
-	bool nfsacl;             /* the server has ACLs and NFSACL, and the mount may use it */
+	uint64_t max_file_size;  /* bytes, from FSINFO */
+	uint64_t fsid;           /* the NFS fsid of the export */
+	bool nfsacl;             /* the server has ACLs and NFSACL, and the mount may use them */
 	bool forgets_names;      /* kernel and libfuse have FUSE_NOTIFY_INC_EPOCH */
-	bool passthrough;        /* kernel and libfuse offer it, and it is to be used */
+	bool passthrough;        /* kernel and libfuse offer passthrough, and the options do not forbid it */
 	unsigned ring_reason;    /* enum ring_reason: why FUSE requests do not travel over io_uring */
-	unsigned ring_depth;     /* requests of a queue */
-	atomic_uint *ring_waits; /* kernel_ring.h, one a queue: entries of who waits for others */
+	unsigned ring_depth;     /* entries per queue */
+	atomic_uint *ring_waits; /* kernel_ring.h: per queue, the entries of requests that wait for other requests */
 	bool allow_other;
-	atomic_bool has_locked; /* somebody has asked the daemon for a lock, and that it is local was said */
+	atomic_bool has_locked; /* the daemon has got a lock request, and has logged that locks are local */
 	atomic_size_t open_files;
-	atomic_size_t opening;          /* OPENs on their way */
+	atomic_size_t opening;          /* OPEN requests in progress */
 	atomic_uint refreshes_unwaited; /* server_refresh.h */
 	struct fs_counters counters;
 };
@@ -92,52 +94,56 @@ static inline struct opened *fs_opened(const struct fs *fs, const struct fuse_fi
 	return slots_at(&fs->opened, fi->fh);
 }
 
-/* The inode of a node id, which the kernel has not forgotten. */
+/* The inode of a node id that the kernel has not forgotten. */
 static inline struct inode *fs_inode(struct fs *fs, fuse_ino_t ino)
 {
 	return inode_table_numbered(fs->inodes, ino);
 }
 
 /*
- * Makes the kernel ask for an inode's attributes before it shows them next. Its pages stay: so this takes
- * no lock in the kernel, and waits for nothing. -ENOENT when it does not have the inode, which may be on its way to it.
+ * Makes the kernel ask for an inode's attributes before it shows them again. The pages stay, so the call takes no lock
+ * in the kernel and does not wait. -ENOENT if the kernel does not have the inode; the answer that tells the kernel of
+ * the inode may still be on its way.
  */
 static inline int fs_invalidate_attributes(const struct fs *fs, const struct inode *i)
 {
 	return fuse_lowlevel_notify_inval_inode(fs->session, i->number, -1, 0);
 }
 
-/* Whether this mount may have a local path at all. */
+/* True if this mount can have local opens at all. */
 static inline bool fs_may_be_local(const struct fs *fs)
 {
 	return fs->probe && (fs->passthrough || fs->uring);
 }
 
-/* The session with the sidecar, 0 when there is none. */
+/* The number of the session with the sidecar; 0 if there is none. */
 static inline uint64_t fs_generation(const struct fs *fs)
 {
 	return fs->probe ? probe_generation(fs->probe) : 0;
 }
 
-/* Where it is remembered that a thread was sent to walk again. */
+/* The entry of fs->retries for a thread. */
 static inline atomic_uint_fast64_t *fs_retry_of(struct fs *fs, pid_t thread)
 {
 	return &fs->retries[(unsigned)thread % FS_RETRIES];
 }
 
-/* Whether the server answers from memory what files are like; false until a sidecar has said so. */
+/* True if the server answers GETATTR from its memory, so it may miss local changes; false until a sidecar says so. */
 static inline bool fs_server_remembers(const struct fs *fs)
 {
 	return fs->probe && probe_server_remembers(fs->probe);
 }
 
-/* noac means it, too, as for the kernel's client (fs/nfs/fs_context.c): others see each change at once. */
+/*
+ * True if each write must be stable before it is answered: option sync, and also noac, as in the kernel's client
+ * (fs/nfs/fs_context.c), because with noac other clients see each change at once.
+ */
 static inline bool fs_is_sync(const struct fs *fs)
 {
 	return fs->options->sync || fs->options->noac;
 }
 
-/* Whether locks of this kind are the kernel's own, which no request tells of. */
+/* True if the kernel keeps locks of this kind itself, and sends no lock requests. */
 static inline bool fs_kernel_locks(const struct fs *fs, enum local_lock kind)
 {
 	const struct mount_options *o = fs->options;

@@ -15,7 +15,7 @@
 struct open_hold {
 	struct list node;                              /* in inode.held */
 	void (*go_on)(struct open_hold *h, int error); /* 0, or -EINTR when the opener was killed */
-	bool (*given_up)(struct open_hold *h);         /* true if the opener was killed; called with the inode's lock */
+	bool (*given_up)(struct open_hold *h); /* true if the opener was killed; called with the inode's lock held */
 };
 
 /*
@@ -49,7 +49,7 @@ void removal_holds_opens(struct inode **removing, struct inode *i);
 /* The request is answered: OPENs that waited for it go on. *removing is NULL afterwards; it may be NULL before. */
 void removal_ended(struct fs *fs, struct inode **removing);
 
-/* The same where inode.removing was counted without a reference. */
+/* The same for a caller that counted inode.removing itself, without a reference. */
 void removal_lets_opens_go(struct inode *i);
 
 /* Ends the waiting OPENs whose callers were killed. */

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "fuse/known/known_parts.h"
 
-#define KERNEL_MS 10000 /* what it does with our answer takes it a moment, or longer */
+#define KERNEL_MS 10000 /* the kernel may take this long until it notes our answer; its timeouts begin only then */
 
 size_t known_make_key(struct known_key *k, const struct inode *dir, uint64_t epoch, const void *bytes, size_t size)
 {
@@ -24,13 +24,12 @@ struct attr_limits known_limits(const struct mount_options *o, const struct inod
 	return (struct attr_limits){.min = o->acregmin, .max = o->acregmax};
 }
 
-/* With the lock: whether an answer to what was asked at that time may be older than a change of ours. */
 bool known_is_outdated(const struct inode *i, uint64_t asked)
 {
 	return i->known.changing > 0 || i->known.changed > asked;
 }
 
-/* With the lock. */
+/* Remembers attributes, and returns their timeout in seconds. The caller holds the inode's lock. */
 static unsigned take_attributes(const struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
 {
 	const struct attr_limits limits = known_limits(fs->options, i);
@@ -39,7 +38,7 @@ static unsigned take_attributes(const struct fs *fs, struct inode *i, const stru
 	return attr_memory_tell(&i->attrs, attr, &limits, now_ms());
 }
 
-/* With the lock. */
+/* True if the mode lets everybody search the directory. The caller holds the inode's lock. */
 static bool all_may_search(const struct inode *dir)
 {
 	const uint32_t search = S_IXUSR | S_IXGRP | S_IXOTH;
@@ -49,10 +48,10 @@ static bool all_may_search(const struct inode *dir)
 
 static void make_kernel_forget(struct fs *fs)
 {
-	(void)fuse_lowlevel_notify_increment_epoch(fs->session); /* takes no lock, waits for nothing */
+	(void)fuse_lowlevel_notify_increment_epoch(fs->session); /* takes no lock in the kernel and does not wait */
 }
 
-/* With the lock: not everybody may search the directory any more. */
+/* Not everybody may search the directory any more. The caller holds the inode's lock. */
 static void forget_names(struct fs *fs, struct inode *dir)
 {
 	if (dir->known.believed_ms > now_ms())
@@ -60,7 +59,7 @@ static void forget_names(struct fs *fs, struct inode *dir)
 	dir->known.believed_ms = 0;
 }
 
-/* With the lock. */
+/* The caller holds the inode's lock. */
 static void end_epoch(struct inode *i)
 {
 	i->known.epoch++;
@@ -69,7 +68,7 @@ static void end_epoch(struct inode *i)
 	i->known.walks = 0;
 }
 
-/* With the lock. */
+/* True if mode and owner are the remembered ones. The caller holds the inode's lock. */
 static bool same_rights(const struct inode *i, const struct nfs_attr *attr)
 {
 	const struct nfs_attr *known = &i->attrs.attr;
@@ -77,7 +76,6 @@ static bool same_rights(const struct inode *i, const struct nfs_attr *attr)
 	return i->attrs.known && known->mode == attr->mode && known->uid == attr->uid && known->gid == attr->gid;
 }
 
-/* With the lock: the kernel will believe the attributes for so long. */
 double known_told(struct inode *i, double seconds)
 {
 	uint64_t now = now_ms();
@@ -110,12 +108,12 @@ unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr 
 	return asked < i->known.expired ? 0 : (unsigned)known_told(i, seconds);
 }
 
-/* With the lock. */
+/* The caller holds the inode's lock. */
 static void doubt(struct inode *i)
 {
 	end_epoch(i);
 	attr_memory_doubt(&i->attrs);
-	i->known.changed = i->known.doubted = attr_clock_tick(); /* nor what was asked for until now */
+	i->known.changed = i->known.doubted = attr_clock_tick(); /* answers to questions sent until now are outdated */
 }
 
 void known_doubt(struct inode *i)
@@ -136,7 +134,6 @@ bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms)
 	       attr_memory_left_ms(&i->attrs, came_ms) > i->attrs.interval * UINT64_C(1000);
 }
 
-/* With the lock. */
 bool known_is_believed(const struct fs *fs, const struct inode *i)
 {
 	return i->known.asked >= fs->went_stale && attr_memory_left_ms(&i->attrs, now_ms()) > 0;
@@ -160,10 +157,10 @@ void known_change_begin(struct inode *i)
 	i->known.changing++;
 }
 
-/* With the lock: whether nobody changed the directory between what is known and this change. */
+/* True if the directory had the remembered attributes right before this change. The caller holds the inode's lock. */
 static bool continues(const struct inode *i, const struct nfs_wcc *wcc, uint64_t asked)
 {
-	/* What came in between may be newer than this: answers come in any order. */
+	/* Answers arrive in any order: one that arrived since the question may be newer than this one. */
 	if (!wcc || !wcc->has_before || !wcc->has_after || i->known.doubted > asked)
 		return false;
 	return attr_memory_is_version(&i->attrs,
@@ -206,7 +203,7 @@ bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings)
 	return i->known.trusts_ms > now_ms();
 }
 
-/* With the lock. */
+/* The kernel believes no attributes of the inode any more. The caller holds the inode's lock. */
 static void believes_nothing(struct inode *i)
 {
 	i->known.trusts_ms = 0;
@@ -239,7 +236,6 @@ void known_retired(struct inode *i)
 	i->known.expired = UINT64_MAX;
 }
 
-/* The epoch of a directory whose attributes may be believed. */
 bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret)
 {
 	LOCKED(&dir->lock);
@@ -247,7 +243,6 @@ bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret)
 	return known_is_believed(fs, dir);
 }
 
-/* With the lock: 0 when the attributes may not be told again. */
 double known_believable(const struct fs *fs, const struct inode *i)
 {
 	const struct nfs_attr *a = &i->attrs.attr;
@@ -265,7 +260,7 @@ bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 	if (!dir->known.asks_acl || fs->options->noacl || !fs->forgets_names)
 		return false;
 	if (dir->known.changing > 0)
-		return false; /* the answer would be dropped: later */
+		return false; /* known_acl() would drop the answer: ask later */
 	dir->known.asks_acl = false;
 	*ret_epoch = dir->known.epoch;
 	return all_may_search(dir);
@@ -281,7 +276,7 @@ void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, u
 		dir->known.walks = 0;
 }
 
-/* Until when the kernel may believe a name in the directory, in ms of now_ms(); 0: not at all. */
+/* The time (now_ms()) until which the kernel may believe a name in the directory; 0: not at all. */
 static uint64_t names_until(struct fs *fs, struct inode *dir)
 {
 	LOCKED(&dir->lock);

@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is known without asking the server: attributes, the names in a directory and those that are
- * not there, and who may walk through it.
+ * Knowledge that needs no question to the server: the attributes of files, the names that a directory has or lacks, and
+ * the users who may search a directory.
  *
- * A directory's attributes say for how long that holds: names and rights were learned under an
- * epoch of it, which ends when its attributes come and are others than before, or when they are in
- * doubt. What this mount does itself to a directory ends none if the server says what the directory
- * was like right before: exactly what is known (weak cache consistency, RFC 1813 2.6; fs/nfs/inode.c
+ * A directory's attributes say how long its names and rights stay valid. Names and rights belong to an epoch of the
+ * directory. An epoch ends when attributes arrive that differ from the remembered ones, or when the attributes become
+ * doubtful. A change by this mount itself ends no epoch if the server's answer says that the directory's attributes
+ * right before the change were the remembered ones (weak cache consistency, RFC 1813 2.6; fs/nfs/inode.c
  * nfs_wcc_update_inode).
  *
- * An answer may be older than what it says of a file when something of ours changed the file after
- * the question. attr_clock() tells: it goes on with each change that is answered. Such an answer is
- * given to whoever asked, and not kept.
+ * An answer is outdated if this mount changed the file after the question was sent: the answer may show the file from
+ * before the change. attr_clock() detects that, as it advances whenever a change is answered. An outdated answer goes
+ * to the caller who asked, and is not remembered.
  *
- * The kernel asks for each step of each path, with its caller, and gets the answers from here. But in
- * a directory that lets everybody through, whoever they are, it is told for how long it need not ask:
- * search permission for all three classes, and the server says that there is no ACL. When that is not
- * so any more the kernel forgets all names (FUSE_NOTIFY_INC_EPOCH, Linux 6.16; without it nothing is
- * told) before whoever changed it, or learned of it, is answered. Only then: with their names all files
- * lose their pages, and what is mounted below is detached.
- *
- * Who may open a file is remembered apart from its attributes, which each write changes: for acregmin, and
- * until this mount changes its mode, owner or ACL, or hears that somebody did.
- *
- * struct known (fuse/node/inode.h) is under the inode's lock, which the functions take.
- *
- * A hot open is an open that needs no question about permission: the inode has a backing id or a descriptor, and the
- * sidecar's answer to an earlier open of the same credential still holds (struct opener). The open asks only for the
- * file's present attributes (BROKER_OPEN_ATTR; nothing with a descriptor or with nocto), because close-to-open is a
- * promise about names, too. With nocto the attributes are told and not believed: the next GETATTR asks the sidecar, for
- * as long as the file has an id. Nor does a hot open for reading ask /proc for the caller's groups, a quarter of its
- * cost, when the sidecar said that groups do not matter (opener.any_groups). If a READ of such an open goes to the
- * server after all, the daemon looks up the groups of the reading process.
+ * The kernel sends a LOOKUP with the caller's credential for each step of each path, and the daemon answers from this
+ * knowledge. But in a directory that everybody may search the kernel is told a timeout, during which it need not ask.
+ * Everybody may search a directory if its mode has search permission for all three classes and the server said that the
+ * directory has no ACL. When that ends, the kernel forgets all names (FUSE_NOTIFY_INC_EPOCH, Linux 6.16; with an older
+ * kernel the timeout is always 0) before the request that changed it, or that learned of the change, is answered. The
+ * kernel is told to forget only in that case, because with the names all files lose their pages, and mounts below this
+ * mount are detached.
  *
  * The kernel must forget all names because it cannot forget some of them in time: it holds the lock of a directory
  * whose mode is being changed, or into which a file is being moved, until the daemon has answered.
  *
- * ESTALE puts all knowledge in doubt at once, because the kernel walks again only once, does not tell FUSE that it
- * does, and each step of the path may lead elsewhere.
+ * The users who may open a file are remembered apart from its attributes, because each write changes the attributes. An
+ * entry is valid for acregmin, and until this mount changes the file's mode, owner or ACL, or learns of such a change.
+ *
+ * A hot open is an open that needs no question about permission: the inode has a backing id or a descriptor, and the
+ * sidecar's answer to an earlier open with the same credential is still valid (struct opener). The open asks the
+ * sidecar only for the file's present attributes (BROKER_OPEN_ATTR), because close-to-open is a promise about names,
+ * too. With a descriptor or with nocto the open asks nothing. With nocto the kernel is told the attributes with the
+ * timeout 0: the next GETATTR asks the sidecar, as long as the file has an id. If the sidecar said that groups do not
+ * matter (opener.any_groups), a hot open for reading does not read the caller's groups from /proc, which saves a
+ * quarter of its cost. If a READ of such an open goes to the server after all, the daemon looks up the groups of the
+ * reading process.
+ *
+ * ESTALE makes all knowledge doubtful at once, because the kernel walks the path again only once, does not tell FUSE
+ * that it does, and each step of the path may lead to another file.
+ *
+ * struct known (fuse/node/inode.h) is part of the inode. The inode's lock guards it, and the functions take that lock
+ * unless their comment says that the caller holds it. Any thread may call the functions.
  */
 #pragma once
 
@@ -48,156 +51,175 @@
 
 #define KNOWN_NAMES  131072
 #define KNOWN_RIGHTS 65536
-#define KNOWN_WALKS  32 /* names looked for in a directory until it is worth asking for its ACL */
+#define KNOWN_WALKS  32 /* after so many lookups in a directory the question for its ACL is worth its cost */
 
 struct fs;
 
 /*
- * Attributes have come that were asked for at this time: for how many seconds they may be believed.
- * 0 when something of ours changed the file since.
+ * Remembers attributes that have arrived. asked: attr_clock() when the request was sent. Returns for how many seconds
+ * the kernel may believe the attributes; 0 if this mount has changed the file since.
  */
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked);
 
-/* Nothing that is known of it, or was asked for until now, is to be believed any more. */
+/* Makes doubtful all that is known of the inode, and the answers to all questions sent until now. */
 void known_doubt(struct inode *i);
 
 /*
- * The server does not know a handle any more: any name on the way to it may lead elsewhere. The kernel
- * walks again, once, and each step asks.
+ * The server does not know a handle any more, so any name on the path may belong to another file. All knowledge becomes
+ * doubtful: the kernel walks the path again once, and each step asks the server.
  */
 void known_stale(struct fs *fs);
 
-/* Whether the inode was found by what is known, or could have been. */
+/* True if the inode's attributes may be believed: a lookup found the inode, or could have, without the server. */
 bool known_believed(struct fs *fs, struct inode *i);
 
 /*
- * Whether attributes that were asked for and came at these times (attr_clock(), now_ms()) may be older
- * than what the inode has been since, or what was told of it.
+ * True if attributes may be older than the inode's state, or than attributes that the kernel was told since. asked:
+ * attr_clock() when they were requested. came_ms: now_ms() when they arrived.
  */
 bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms);
 
-/* An open for writing begins (1) or ends (-1). With the inode's lock. */
+/* An open for writing begins (step 1) or ends (step -1). The caller holds the inode's lock. */
 void known_writer(struct inode *i, int step);
 
 /*
- * Something that changes the inode is on its way, and is answered. wcc: what the server said of the
- * directory, NULL when it is none. True when the names of the directory that are known are still
- * true, but for those that the change was about. ret_asked: when the answer's own attributes must be
- * taken to be asked for.
+ * A request that changes the inode begins, and is answered. wcc: the directory's attributes before and after the
+ * change, from the server's answer; NULL if the inode is no directory. True if the remembered names of the directory
+ * are still valid, except for the names that the request changed. *ret_asked: the time (attr_clock()) to give for the
+ * attributes in the answer, as if they had been requested then.
  */
 void known_change_begin(struct inode *i);
 bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked);
 
-/* A file lost or got one of several names: the others' attributes are not what they were. */
+/* A file with several names lost or got a name: the remembered attributes of such files are outdated (link count). */
 void known_links_changed(struct fs *fs);
 
 /*
- * The name is this file's; NULL: nobody's. Asked for at that time, of a directory whose attributes came
- * with it. When a change of ours has come between, it is not known whose the name is.
+ * Remembers that the name in the directory is the file's with this handle; fh NULL: that the directory has no such
+ * name. asked: attr_clock() when the request was sent; the directory's attributes came with its answer. If this mount
+ * has changed the directory since, the name is forgotten instead.
  */
 void known_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh, uint64_t asked);
 void known_name_forget(struct fs *fs, struct inode *dir, const char *name);
 
 /*
- * The same for names that were listed: the listing came in an epoch of the directory, known_epoch()
- * right behind its attributes. False, and nothing is remembered, when it is not so any more.
+ * The same for a name from READDIRPLUS. epoch: known_epoch() right after the attributes of the listed directory
+ * arrived. False if that epoch has ended or the answer is outdated; then the name is not remembered.
  */
 bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name, const struct nfs_fh *fh,
 	uint64_t asked);
 uint64_t known_epoch(struct inode *dir);
 
 /*
- * named.h: the kernel is told that a name is the file's. ctime: the file's, which came from the server with the name;
- * NULL when the name was known.
+ * The kernel is told that a name is the file's (named.h). ctime: the file's ctime, which came from the server with the
+ * name; NULL if the name was remembered.
  */
 void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *name, const struct timespec *ctime);
 
-/* What an open may think of the names that led to the file. *ret_dir: what NAMED_ASK_DIRECTORY is to be asked about. */
+/*
+ * The verdict (named.h) on the names that may have led the open to the file. now: the file's present attributes.
+ * *ret_dir: the directory to ask about after NAMED_ASK_DIRECTORY.
+ */
 enum named_verdict known_judge_name(struct fs *fs, struct inode *i, const struct nfs_attr *now, struct nfs_fh *ret_dir);
 
-/* The directory is like this now: true if that proves the names of the file, which had this ctime before. */
+/*
+ * now: the directory's present attributes. ctime: that of the file, read before them. True if both prove that all names
+ * that the kernel believes are still the file's.
+ */
 bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir, const struct nfs_attr *now,
 	const struct timespec *ctime);
 
-/* The file may have lost a name in that directory: the next step there asks the server. */
+/* A file may have lost a name in that directory: the next lookup in the directory asks the server. */
 void known_name_lost(struct fs *fs, const struct nfs_fh *dir);
 
-/* Of the ACCESS bits that were asked for the credential has these. */
+/* Remembers that the credential has the allowed ACCESS bits. asked: attr_clock() when the request was sent. */
 void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed, uint64_t asked);
 
-/* Whether the credential is known to have all these rights. */
+/* True if the credential is known to have all these rights. */
 bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t bits);
 
-/* What the sidecar said to an open: the server would grant this credential so much. */
+/* The sidecar's answer to an open: the rights that the server would grant this credential. */
 struct opener {
 	uint32_t access;  /* ACCESS bits */
-	bool root;        /* it is the server's root */
-	bool any_groups;  /* and would anybody with its uid and gid */
-	uint64_t session; /* probe_generation() */
+	bool root;        /* the server treats the credential as root */
+	bool any_groups;  /* the answer is the same for any groups with this uid and gid */
+	uint64_t session; /* probe_generation() of the session that answered */
 };
 
-/* The credential was told so, asked at that time. */
+/* Remembers the sidecar's answer for the credential. asked: attr_clock() when the question was sent. */
 void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked);
 
-/* Whether it is known still; *ret is what it was told. Without the groups only where they do not matter. */
+/*
+ * True if an answer for the credential is remembered and valid; *ret is the answer. has_groups: the credential includes
+ * the caller's groups; without them only an answer with any_groups counts.
+ */
 bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret);
 
 /*
- * What is known of its size and times may be old, though its name and who it belongs to are not. Whether the
- * kernel may believe what it was told, and is to be told so. Once it has been, what it was told until *ret_tellings
- * was taken is taken back.
+ * The remembered size and times of the file may be old, while its names and its owner are still right. True if the
+ * kernel may believe attributes that it was told: then the caller invalidates them in the kernel, and afterwards passes
+ * *ret_tellings to known_attributes_taken_back(), which takes back all attributes that the kernel was told until this
+ * call.
  */
 bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings);
 void known_attributes_taken_back(struct inode *i, uint64_t tellings);
 
 /*
  * True if the kernel may show attributes other than attr, the file's present ones, without asking the daemon. The
- * kernel keeps the first of two answers that cross (fs/fuse/inode.c fuse_change_attributes_i). So when the daemon has
- * told attributes that differ from those which the kernel believes, the daemon does not know which the kernel kept,
- * until it takes them back. *ret_tellings is for known_attributes_taken_back().
+ * kernel keeps the first of two answers that cross (fs/fuse/inode.c fuse_change_attributes_i). So after the daemon has
+ * told attributes that differ from the attributes that the kernel believes, the daemon does not know which of them the
+ * kernel kept, until it takes all of them back. *ret_tellings is for known_attributes_taken_back().
  */
 bool known_kernel_may_differ(struct inode *i, const struct nfs_attr *attr, uint64_t *ret_tellings);
 
 /*
- * A write(2) to the file is about to be answered: from then on the kernel believes no size and no times that it asked
- * for earlier (fs/fuse/file.c fuse_write_update_attr).
+ * A write(2) to the file is about to be answered: the answer makes the kernel drop the size and the times that it
+ * believes (fs/fuse/file.c fuse_write_update_attr).
  */
 void known_attributes_written(struct inode *i);
 
-/* The file has another inode by now, by which it may be changed: nothing is believed of this one any more. */
+/* The inode is retired: the file may change through its new inode, so the kernel gets no timeout for this one again. */
 void known_retired(struct inode *i);
 
-/* Who may open the file is about to change. */
+/* The set of users who may open the file is about to change: all answers remembered for it are forgotten. */
 void known_openers_change(struct inode *i);
 
 /*
- * The file of that name as lookupcache= allows it: 0, its inode with a reference, its attributes and
- * for how many seconds they may be believed; -ENOENT when there is none; -EAGAIN when the server must
- * be asked.
+ * Looks a name up in the remembered names, as far as lookupcache= allows. 0: the file's inode with a reference, its
+ * attributes, and for how many seconds the kernel may believe them. -ENOENT: the directory has no such name. -EAGAIN:
+ * the server must be asked.
  */
 int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred, struct inode **ret,
 	struct nfs_attr *ret_attr, double *ret_seconds);
 
 /*
- * Whether it is time to ask whether a directory has an ACL, which is so once in an epoch, which is given back: many
- * names were found in it, or it changed while the kernel walks through it. Then the answer. One that a change of ours
- * has outdated is dropped, and asked for again after KNOWN_WALKS more names, when no change is on its way.
+ * known_asks_acl(): True if the server should be asked now whether a directory has an ACL. That is the case once per
+ * epoch: after KNOWN_WALKS lookups in the directory, or when the directory changed while the kernel may walk through it
+ * without asking. *ret_epoch: the epoch. known_acl() gets the answer. An outdated answer is dropped, and the question
+ * is asked again after KNOWN_WALKS more lookups, when no change is in progress.
  */
 bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch);
 void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, uint64_t asked);
 
-/* For how many seconds the kernel may believe a name of a file in the directory, or that there is none. */
+/*
+ * For how many seconds the kernel may believe that a name in the directory is this file's, and that the directory has
+ * no such name.
+ */
 double known_entry_seconds(struct fs *fs, struct inode *dir, struct inode *i);
 double known_absence_seconds(struct fs *fs, struct inode *dir);
 
 /*
- * The kernel will move a name from one directory to another, and believe it there as long as it would
- * have where it was. i: the file; NULL when it is not known.
+ * The server has answered a RENAME to another directory: the kernel will move the name, and go on to believe it for the
+ * timeout that the name had in the old directory. Makes the kernel forget all names if that is too long. i: the file;
+ * NULL if it is not known.
  */
 void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inode *to);
 
-/* True if it is known whose the name is; *ret: NULL when it is nobody's, or a reference. */
+/*
+ * True if the name is remembered and may be believed. *ret: a reference to the name's file; NULL if the directory has
+ * no such name.
+ */
 bool known_owner(struct fs *fs, struct inode *dir, const char *name, struct inode **ret);
 
-/* What a known name leads to, whoever asks; NULL or a reference. */
+/* The file of a remembered name, with a reference, or NULL. Looks at neither the rights of a caller nor timeouts. */
 struct inode *known_file(struct fs *fs, struct inode *dir, const char *name);

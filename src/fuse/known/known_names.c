@@ -8,7 +8,7 @@
 
 static size_t name_key(struct known_key *k, const struct inode *dir, uint64_t epoch, const char *name)
 {
-	/* One byte more than a name can have: a longer one must not be found as its beginning. */
+	/* Room for one byte more than the longest name: a longer name must not be found under its first bytes. */
 	return known_make_key(k, dir, epoch, name, strnlen(name, sizeof(k->bytes)));
 }
 
@@ -20,7 +20,10 @@ static void drop_name(struct fs *fs, const struct inode *dir, uint64_t epoch, co
 	cache_drop(fs->names, &k, size);
 }
 
-/* With the lock, until it is remembered: what is newer must not come before. */
+/*
+ * The caller holds the directory's lock from its check of the epoch until the name is remembered, because a newer
+ * answer must not be overwritten.
+ */
 static void put_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh)
 {
 	static const struct nfs_fh nobody;
@@ -115,7 +118,7 @@ void known_name_forget(struct fs *fs, struct inode *dir, const char *name)
 	drop_name(fs, dir, known_epoch(dir), name);
 }
 
-/* The same, for who looks for a name there. */
+/* Counts a lookup in the directory. True if the directory's attributes may be believed; *ret_epoch is its epoch. */
 static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 {
 	LOCKED(&dir->lock);
@@ -142,7 +145,7 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	i = inode_table_find(fs->inodes, &fh);
 	if (!i)
 		return -EAGAIN;
-	if (is_special_file(i->type)) { /* a change may have been made by a decoy */
+	if (is_special_file(i->type)) { /* the file may have been changed through a decoy */
 		(void)inode_unref(fs->inodes, i);
 		return -EAGAIN;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The parts of known.h, for each other: keys of what is remembered by name or credential, and what an inode's
- * attributes allow. known.c has attributes and epochs, known_names.c names, known_rights.c rights.
+ * Functions that the files behind known.h share: the keys of remembered names and rights, and the rules on how long an
+ * inode's attributes may be believed. known.c has attributes and epochs, known_names.c names, known_rights.c rights.
  *
- * The caller holds the inode's lock, except where a comment says that a function takes it.
+ * The inode's lock guards struct known. The caller holds that lock, except where a comment says that the function takes
+ * it or needs none.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "fuse/known/cache.h"
 #include "fuse/known/known.h"
 
-/* What a name or a right depends on, and the name or the credential itself. */
+/* The key of a remembered name or right: the directory's inode and epoch, and the name or the credential itself. */
 struct known_key {
 	uint64_t generation; /* of the directory's inode */
 	uint64_t epoch;
@@ -20,27 +21,27 @@ struct known_key {
 _Static_assert(sizeof(struct known_key) <= CACHE_KEY_MAX, "a key is what a cache takes");
 _Static_assert(sizeof(struct nfs_cred) <= NFS_NAME_MAX, "a credential fits where a name does");
 
-/* Fills the key; returns how many bytes of it count. */
+/* Fills the key; returns the number of its bytes. Needs no lock. */
 size_t known_make_key(struct known_key *k, const struct inode *dir, uint64_t epoch, const void *bytes, size_t size);
 
-/* For how many seconds the options let attributes of this inode be believed. */
+/* The shortest and the longest timeout that the options set for the attributes of this inode. Needs no lock. */
 struct attr_limits known_limits(const struct mount_options *o, const struct inode *i);
 
-/* True if an answer to a question of that time (attr_clock()) may be older than a change by this mount. */
+/* True if an answer may be older than a change by this mount. asked: attr_clock() when the question was sent. */
 bool known_is_outdated(const struct inode *i, uint64_t asked);
 
 /* True if the inode's attributes may be believed now. */
 bool known_is_believed(const struct fs *fs, const struct inode *i);
 
-/* For how many seconds the attributes may be told again; 0 when they may not. */
+/* For how many seconds the kernel may believe the remembered attributes; 0 if it may not be told them again. */
 double known_believable(const struct fs *fs, const struct inode *i);
 
-/* The kernel is told attributes that it will believe for so long, and that is noted. Returns seconds. */
+/* Notes that the kernel is told attributes that it may believe for so many seconds. Returns seconds. */
 double known_told(struct inode *i, double seconds);
 
-/* Takes the lock: true if the attributes of the directory may be believed; *ret: its epoch in any case. */
+/* Takes the lock. True if the attributes of the directory may be believed; *ret is its epoch in both cases. */
 bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret);
 
-/* True if the credential is known to have all these ACCESS bits in that epoch of the directory. No lock is needed. */
+/* True if the credential is known to have all these ACCESS bits in that epoch of the directory. Needs no lock. */
 bool known_has_rights(struct fs *fs, const struct inode *dir, uint64_t epoch, const struct nfs_cred *cred,
 	uint32_t bits);

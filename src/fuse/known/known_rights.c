@@ -28,7 +28,7 @@ void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred,
 	cache_put(fs->rights, &k, size, &allowed, sizeof(allowed));
 }
 
-/* Without the groups it is shorter than any with them: nobody is taken for another. */
+/* A key without groups is shorter than any key with groups, so the two are never equal. */
 static size_t opener_key(struct known_key *k, const struct inode *i, const struct nfs_cred *cred, bool any_groups)
 {
 	if (any_groups)
@@ -51,7 +51,7 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 	LOCKED(&i->lock);
 	if (known_is_outdated(i, asked))
 		return;
-	memset(&told, 0, sizeof(told)); /* what lies between the members is kept, too */
+	memset(&told, 0, sizeof(told)); /* the padding is stored in the cache, too */
 	told.opener = *o;
 	told.asked = asked;
 	told.until_ms = now_ms() + known_limits(fs->options, i).min * UINT64_C(1000);
@@ -59,7 +59,7 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 	cache_put(fs->rights, &k, size, &told, sizeof(told));
 }
 
-/* With the lock. */
+/* True if the sidecar's answer to an open with this credential is remembered and valid. The caller holds the lock. */
 static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred *cred, bool any_groups,
 	struct told_opener *ret)
 {

@@ -9,7 +9,7 @@
 struct question {
 	struct nfs_call call;
 	struct fs *fs;
-	struct inode *dir; /* a reference */
+	struct inode *dir; /* with a reference */
 	uint64_t epoch, asked;
 };
 
