@@ -86,7 +86,7 @@ static uint64_t load_rest(const uint8_t *end, size_t rest, size_t size)
 	if (rest > 0 && size >= sizeof(word))
 		return load_word(end - sizeof(word)) >> (64 - 8 * rest);
 	for (size_t n = 0; n < rest; n++)
-		word |= (uint64_t)*(end - rest + n) << (8 * n);
+		word |= (uint64_t) * (end - rest + n) << (8 * n);
 	return word;
 }
 

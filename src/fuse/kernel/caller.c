@@ -9,7 +9,7 @@
 
 #define PF_EXITING 0x4 /* include/linux/sched.h */
 
-/* A mask of /proc/PID/status: hexadecimal, the lowest bit is signal 1. */
+/* A signal mask of /proc/PID/status: a hexadecimal number whose lowest bit is signal 1. */
 static uint64_t signals(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
@@ -17,7 +17,7 @@ static uint64_t signals(const char *status, const char *name)
 	return line ? strtoull(line + strlen(name), NULL, 16) : 0;
 }
 
-/* The thread's own, and those of its process. */
+/* The pending signals of the thread and of its process. */
 static uint64_t pending(const char *status)
 {
 	return signals(status, "\nSigPnd:") | signals(status, "\nShdPnd:");
@@ -33,7 +33,7 @@ static int read_proc(pid_t pid, const char *file, char *buf, size_t size)
 	return n < 0 ? (int)n : 0;
 }
 
-/* The ninth field of /proc/PID/stat; the second may have spaces and parentheses in it. */
+/* Reads the ninth field of /proc/PID/stat. The second field may contain spaces and parentheses. */
 static bool is_exiting(const char *stat)
 {
 	const char *p = strrchr(stat, ')');
@@ -53,7 +53,7 @@ int caller_groups(pid_t pid, gid_t *ret, int room)
 	p = strstr(text, name);
 	if (!p)
 		return -EIO;
-	/* strtoul() goes over line ends, too. */
+	/* strtoul() would skip the line end, too. */
 	for (p += strlen(name); n < room; n++, p = end) {
 		p += strspn(p, " \t");
 		if (*p == '\n' || *p == '\0')

@@ -18,8 +18,8 @@
 #define READ_AHEAD 4 /* requests of rsize bytes */
 
 /*
- * What is said while mounting: by libfuse through its log function, by fusermount3 on stderr, which
- * is a file in memory meanwhile.
+ * The messages while mounting: those of libfuse arrive through its log function. Those of fusermount3 go to stderr,
+ * which is a file in memory meanwhile.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -61,7 +61,7 @@ int kernel_mount_check_device(char *sentence, size_t size)
 	return -ENODEV;
 }
 
-/* libfuse's option parser takes a comma in a value only behind a backslash. */
+/* libfuse's option parser needs a backslash before a comma in a value. */
 static void add_escaped(char *to, size_t size, const char *text)
 {
 	size_t n = strlen(to);
@@ -87,7 +87,7 @@ int kernel_mount_new_session(struct fs *fs, const struct fuse_lowlevel_ops *ops,
 	fs->ring_depth = kernel_ring_depth();
 	if (fs->ring_reason == RING_REASON_NONE)
 		(void)snprintf(ring, sizeof(ring), ",io_uring,io_uring_q_depth=%u", fs->ring_depth);
-	/* suid and dev are root's to give. */
+	/* Only root may mount without nosuid and nodev. */
 	if (geteuid() != 0)
 		flags |= MS_NOSUID | MS_NODEV;
 	(void)snprintf(list, sizeof(list), "subtype=localiofs,max_read=%u%s%s%s%s%s%s%s%s%s,fsname=", fs->rsize,
@@ -106,7 +106,7 @@ int kernel_mount_new_session(struct fs *fs, const struct fuse_lowlevel_ops *ops,
 }
 
 struct capture {
-	int memory, stderr_copy; /* -1 where it could not be made: then it is just printed */
+	int memory, stderr_copy; /* -1 if it could not be made: then the messages go to stderr as usual */
 };
 
 static struct capture capture_begin(void)
@@ -122,7 +122,7 @@ static struct capture capture_begin(void)
 	return c;
 }
 
-/* What was said last and is no success; with keep all of it, on the true stderr. */
+/* Ends the capture. ret gets the last message about a failure; with keep all messages go to the true stderr, too. */
 static void capture_end(struct capture *c, bool keep, char *ret, size_t size)
 {
 	char text[1024], *line;
@@ -155,8 +155,8 @@ static int take_device(const struct mountinfo *m, void *arg)
 }
 
 /*
- * The kernel begins with 128 KiB, too little to have more than one READ on the way to the server. Only
- * root may ask for more, and a container's /sys may be read-only: then it stays so.
+ * The kernel's default read-ahead is 128 KiB, too little for more than one READ to the server at a time. Only root may
+ * raise it, and a container's /sys may be read-only: on failure the default stays.
  */
 static void set_read_ahead(const struct fs *fs)
 {

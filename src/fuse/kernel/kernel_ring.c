@@ -13,10 +13,11 @@
 #define PARAMETER     "/sys/module/fuse/parameters/enable_uring"
 #define POSSIBLE_CPUS "/sys/devices/system/cpu/possible"
 #define SYSCTL        "/proc/sys/kernel/io_uring_disabled"
-#define ROOM_MIN      65536 /* of extended attributes, of what an ioctl answers */
+#define ROOM_MIN      65536 /* bytes per entry that requests about extended attributes and answers to ioctls need */
 /*
- * An entry's room is a megabyte of address space, of which the kernel touches what requests fill, those used last
- * first; and two mappings, of which a process has 65530. io_uring rounds entries and our wake-up to a power of two.
+ * An entry takes 1 MiB of address space, of which the kernel touches only the pages that requests fill (kernel_ring.h),
+ * and two mappings; a process may have 65530 mappings. 127 and 15, because io_uring rounds the number of entries plus
+ * one, for our wake-up, to a power of two.
  */
 #define DEPTH_MAX   127
 #define DEPTH_MIN   15
@@ -58,7 +59,7 @@ unsigned kernel_ring_depth(void)
 	return depth;
 }
 
-/* As the kernel counts its queues. 0 when it does not say: "0-3,8-11". */
+/* The number of possible CPUs, which is the kernel's number of queues. The text is like "0-3,8-11". 0 if unknown. */
 static unsigned possible_cpus(void)
 {
 	char text[4096], *p = text;
@@ -107,7 +108,10 @@ static enum ring_reason why_refused(int error)
 		return has_seccomp_filter() ? RING_REASON_SECCOMP : RING_REASON_NO_URING;
 	case -EPERM:
 	case -EACCES:
-		/* 2 is for everybody, 1 for who has no capability, which here may be neither. */
+		/*
+		 * 2 forbids io_uring to all processes, 1 to processes without the capability. With 1 and a seccomp
+		 * filter the filter may be the cause.
+		 */
 		if (read_small_file(SYSCTL, text, sizeof(text)) > 0 && text[0] > (has_seccomp_filter() ? '1' : '0'))
 			return RING_REASON_SYSCTL;
 		return RING_REASON_SECCOMP;
@@ -121,7 +125,7 @@ static enum ring_reason why_refused(int error)
 
 enum ring_reason kernel_ring_why_not(const struct fs *fs)
 {
-	/* As libfuse's; small, since it is the permission that is asked for. */
+	/* A ring with libfuse's flags, but small: the trial only asks for permission. */
 	struct io_uring_params p = {.flags = IORING_SETUP_SQE128 | IORING_SETUP_SUBMIT_ALL};
 	struct io_uring trial;
 	int r;
@@ -134,7 +138,7 @@ enum ring_reason kernel_ring_why_not(const struct fs *fs)
 		return kernel_ring_not_offered();
 	if (fs->wsize < ROOM_MIN)
 		return RING_REASON_WSIZE;
-	/* Requests would wait for ever for the queues that are missing. */
+	/* With fewer queues than the kernel expects, requests would wait for ever. */
 	if (possible_cpus() != kernel_ring_queues())
 		return RING_REASON_CPUS;
 	r = io_uring_queue_init_params(2, &trial, &p);
@@ -146,7 +150,7 @@ enum ring_reason kernel_ring_why_not(const struct fs *fs)
 
 atomic_uint *kernel_ring_take_place(struct fs *fs)
 {
-	/* A queue is a thread, and a process has one mount. */
+	/* Each queue has one thread, and a process has one mount. */
 	static _Thread_local atomic_uint *waiting;
 	static atomic_uint threads;
 

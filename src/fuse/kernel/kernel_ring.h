@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * FUSE requests over io_uring: whether they can travel so, and why not. libfuse keeps a queue and a thread
- * for each possible CPU (Linux 6.14, fs/fuse/dev_uring.c). A queue has a fixed number of entries, each with
- * room for the largest request: who waits keeps one, and without any the kernel keeps requests to itself.
- * FORGET and FUSE_INTERRUPT, which end waiting, go through /dev/fuse still, and so do our notifications.
+ * FUSE requests over io_uring: whether this mount can use them, and the reason if it cannot. libfuse has a queue and a
+ * thread for each possible CPU (Linux 6.14, fs/fuse/dev_uring.c). A queue has a fixed number of entries, and each entry
+ * has room for the largest request. A request holds its entry until it is answered; while a queue has no free entry,
+ * the kernel holds further requests back. FORGET, FUSE_INTERRUPT (which ends waits) and our notifications still go
+ * through /dev/fuse.
  *
- * Found out by the thread that mounts; constant once requests come.
+ * The thread that mounts fills ring_reason and ring_depth of struct fs; both are constant before the first request. The
+ * counts in ring_waits are atomic.
  *
- * libfuse has a ring per queue, and only the queue's thread touches the ring. Handlers run on this thread. Their
- * answers travel with the thread's next io_uring_enter(2). Answers of other threads go to a list; an eventfd which the
- * ring reads wakes the queue's thread, and this thread sends them. subprojects/packagefiles/fuse-ring.patch adds that
+ * libfuse has a ring per queue, and only the queue's thread touches the ring. Handlers run on that thread. Their
+ * answers travel with the thread's next io_uring_enter(2). Answers of other threads go to a list; an eventfd that the
+ * ring reads wakes the queue's thread, and this thread sends them. subprojects/packagefiles/fuse-ring.patch adds this
  * to libfuse and gives the reason of each part: unpatched libfuse lets no other thread answer.
  *
  * At the end of a mount no handler runs any more when fuse_session_loop_mt() returns. Waiting requests are still
@@ -17,16 +19,17 @@
  *
  * An entry is the header of a request and wsize bytes (1 MiB) of address space. The kernel touches only the pages that
  * requests fill, and takes the last used entry first. 127 entries per queue are 127 MiB of addresses per CPU, and about
- * 100 KiB of memory before the first request. With more than 64 CPUs the depth falls, to 15 at last, because a process
+ * 100 KiB of memory before the first request. With more than 64 CPUs the depth decreases, down to 15, because a process
  * may have a limited number of mappings.
  *
- * While the server is away each waiting request holds its entry. When the entries are used up the kernel holds further
- * requests back, and a fatal signal takes these back. No request waits for a request behind it, except for locks
- * (kernel_ring_take_place()): the daemon needs no request to end another one, and FORGET and FUSE_INTERRUPT do not use
- * the rings. localioctl(8) does use them and may wait with the others.
+ * While the server does not answer, each waiting request holds its entry. When no entry is free, the kernel holds
+ * further requests back, and a fatal signal ends the wait of a request that the kernel holds back. No request waits for
+ * a later request, except for locks (kernel_ring_take_place()): the daemon needs no request to end another one, and
+ * FORGET and FUSE_INTERRUPT do not use the rings. Requests of localioctl(8) use the rings, and may wait with the
+ * others.
  *
  * The kernel sends no FUSE_INTERRUPT for a signal that came before the daemon had the request. So over io_uring
- * request_given_up() and waiting locks (lock_wait.given_up) ask /proc without an interrupt.
+ * request_given_up() and waiting locks (lock_wait.given_up) read /proc without an interrupt.
  */
 #pragma once
 
@@ -58,19 +61,19 @@ enum ring_reason {
 const char *ring_reason_code(enum ring_reason reason);
 const char *ring_reason_text(enum ring_reason reason);
 
-/* Why the mount cannot have rings as far as can be told before it is there; NONE: it can be tried. */
+/* Before mounting: the reason why the mount cannot have rings; NONE if no reason is known yet. */
 enum ring_reason kernel_ring_why_not(const struct fs *fs);
 
-/* The kernel did not offer it. */
+/* The reason why the kernel did not offer FUSE over io_uring in INIT. */
 enum ring_reason kernel_ring_not_offered(void);
 
-/* Queues, and the entries of each. */
+/* The number of queues, and the entries per queue. */
 unsigned kernel_ring_queues(void);
 unsigned kernel_ring_depth(void);
 
 /*
- * Takes an entry of the queue that a request came by for somebody who may wait for another one's request:
- * half of them, at most. Called in the request's handler, where the thread is the queue's. NULL when there is none
- * left; give it back when the waiting ends. Requests of /dev/fuse take no entry.
+ * Counts the entry of a request that waits for a later request: at most half of the entries of a queue may hold such
+ * requests. Called in the request's handler, which runs on the queue's thread. NULL if no more may wait. The caller
+ * decrements the returned counter when the wait ends. Only for requests that arrived over io_uring.
  */
 atomic_uint *kernel_ring_take_place(struct fs *fs);

@@ -13,7 +13,10 @@ struct xattr_entry {
 	uint32_t id;
 };
 
-/* One entry of each but named users and groups, in this order, and a mask where someone is named. */
+/*
+ * True for a valid ACL: in the order of the tags, one entry of each, but any number of named users and groups, which
+ * need a mask.
+ */
 static bool is_acl(const struct posix_acl *acl)
 {
 	bool named = false;
@@ -23,7 +26,7 @@ static bool is_acl(const struct posix_acl *acl)
 		const struct nfs_ace *e = &acl->entries[n];
 		bool many = e->tag == POSIX_ACL_USER || e->tag == POSIX_ACL_GROUP;
 
-		/* Tags are bits in the order of entries: no later one may have been seen. */
+		/* Tags are bits in the order of entries, so no higher bit may have been seen. */
 		if (e->perm & ~PERMISSIONS || seen > (many ? e->tag * 2 - 1 : e->tag - 1) || (many && e->id == NO_ID))
 			return false;
 		named |= many;
@@ -106,7 +109,7 @@ static int compare(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The third of four that says what the second does: no mask was set. */
+/* Drops the mask of an ACL with four entries if it equals the group's permissions: then only NFSACL added the mask. */
 static void drop_mask(struct posix_acl *acl)
 {
 	struct nfs_ace *e = acl->entries;
@@ -132,7 +135,7 @@ int posix_acl_from_nfs(const struct nfs_ace *entries, uint32_t count, struct pos
 		if (!has_id(e.tag))
 			e.id = NO_ID;
 		if (e.tag == POSIX_ACL_MASK)
-			e.perm &= PERMISSIONS; /* Solaris sets more bits in it */
+			e.perm &= PERMISSIONS; /* Solaris sets more bits in the mask */
 		ret->entries[n] = e;
 	}
 	ret->count = count;
@@ -179,7 +182,7 @@ uint32_t posix_acl_mode(const struct posix_acl *acl)
 		if (e->tag == POSIX_ACL_USER_OBJ)
 			user = e->perm;
 		else if (e->tag == POSIX_ACL_GROUP_OBJ || e->tag == POSIX_ACL_MASK)
-			group = e->perm; /* the mask comes later, and counts */
+			group = e->perm; /* the mask comes later, and replaces the group's permissions */
 		else if (e->tag == POSIX_ACL_OTHER)
 			other = e->perm;
 	}

@@ -63,13 +63,13 @@ void held_locks_drop(struct held_locks *h, struct held *held)
 	(*h->count)--;
 }
 
-/* Whether b goes on where a ends. */
+/* True if b begins right behind the end of a. */
 static bool adjoin(const struct lock *a, const struct lock *b)
 {
 	return a->end != LOCK_END && a->end + 1 == b->start;
 }
 
-/* Takes the range out of one that the owner holds; rest is what may be left behind it. */
+/* Cuts the range out of a lock of its owner. *rest: memory for the piece behind the range; NULL once it is used. */
 static void cut(struct held_locks *h, struct held *held, const struct lock *range, struct held **rest)
 {
 	bool before = held->lock.start<range->start, behind = held->lock.end> range->end;
@@ -87,7 +87,7 @@ static void cut(struct held_locks *h, struct held *held, const struct lock *rang
 		held_locks_drop(h, held);
 }
 
-/* Whether it leaves two pieces of a range of its owner's. */
+/* True if the range splits a lock of its owner into two pieces. */
 static bool splits(struct held_locks *h, const struct lock *range)
 {
 	LIST_FOREACH (pos, &h->of[LOCK_KIND_RANGE]) {
@@ -110,7 +110,7 @@ int held_locks_apply(struct held_locks *h, const struct lock *wanted, size_t roo
 {
 	bool takes = wanted->mode != LOCK_MODE_NONE;
 	bool split = wanted->kind == LOCK_KIND_RANGE && splits(h, wanted), among_own = false;
-	struct list *next = NULL; /* what will follow it */
+	struct list *next = NULL; /* the lock that will follow the new one in the list */
 	struct held *new = takes ? calloc(1, sizeof(*new)) : NULL;
 	struct held *rest = split ? calloc(1, sizeof(*rest)) : NULL, *unused = rest;
 

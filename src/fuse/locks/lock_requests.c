@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * fcntl(2) and flock(2) locks: the kernel hands each to the daemon, since it would keep them by inode
- * and tell nobody of them. Where the mount was told that they are to be local (nolock, local_lock), it may. A
- * blocking one is answered when it has the lock, or when any signal comes for its caller: EINTR, which the
- * kernel makes what the signal's action says.
+ * fcntl(2) and flock(2) locks: the kernel sends each lock request to the daemon, unless the options nolock or
+ * local_lock let the kernel keep the locks itself (locks.h gives the reasons). A blocking request is answered when it
+ * has the lock, or with EINTR when any signal arrives for its caller. The kernel then does what the signal's action
+ * says: restart the call, or fail it.
  */
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,11 +20,11 @@ struct lock_request {
 	struct lock_wait wait;
 	struct fs *fs;
 	fuse_req_t req;
-	atomic_uint *place; /* kernel_ring.h; NULL where waiting takes none */
-	bool no_place;      /* it may not wait, though it asked to */
+	atomic_uint *place; /* the ring entry that the wait uses (kernel_ring.h); NULL if it uses none */
+	bool no_place;      /* the request asked to wait, but no ring entry was left for that */
 };
 
-/* Once for each mount. */
+/* Logs the first lock of a mount. */
 static void notice(struct fs *fs, enum lock_kind kind)
 {
 	if (atomic_exchange(&fs->has_locked, true))
@@ -42,8 +42,8 @@ static void free_request(struct lock_request *q)
 }
 
 /*
- * From libfuse, with a lock of the request: also while it is registered, when the table does not have
- * it yet.
+ * libfuse calls this with the request's lock held, perhaps already within fuse_req_interrupt_func(), before the table
+ * has the request.
  */
 static void interrupted(fuse_req_t req, void *data)
 {
@@ -63,7 +63,7 @@ static void end(struct lock_request *q, int error)
 	free_request(q);
 }
 
-/* Over io_uring the kernel tells of no signal that came before the request did. */
+/* Over io_uring the kernel sends no FUSE_INTERRUPT for a signal that came before the daemon had the request. */
 static bool signalled(struct lock_wait *w)
 {
 	return caller_signalled(fuse_req_ctx(CONTAINER_OF(w, struct lock_request, wait)->req)->pid);
@@ -90,7 +90,7 @@ static void set(fuse_req_t req, fuse_ino_t ino, const struct lock *lock, bool sl
 	q->wait.done = waited;
 	if (lock->mode != LOCK_MODE_NONE)
 		notice(fs, lock->kind);
-	/* Who gives up what they wait for must find an entry. */
+	/* The request that will unlock what these requests wait for must find a free ring entry. */
 	if (sleep && fuse_req_is_uring(req)) {
 		q->place = kernel_ring_take_place(fs);
 		q->no_place = !q->place;

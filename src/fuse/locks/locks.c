@@ -8,12 +8,12 @@
 #include "table/hash_table.h"
 #include "table/keyed_hash.h"
 
-#define FIRST_FILES 1024 /* the table has room for these before it grows */
-/* How far a circle is looked for: fs/locks.c MAX_DEADLK_ITERATIONS, and all steps together. */
+#define FIRST_FILES 1024 /* the table has room for so many files before it grows */
+/* Limits of the search for a circle of waits: its depth (fs/locks.c MAX_DEADLK_ITERATIONS), and all steps together. */
 #define DEADLOCK_DEPTH 10
 #define DEADLOCK_STEPS 100000
 
-/* There as long as somebody holds something of it or waits. */
+/* A file with locks: exists while a lock of the file is held, or a request waits for one. */
 struct lock_file {
 	struct hash_node by_handle;
 	struct nfs_fh fh;
@@ -25,11 +25,11 @@ struct locks {
 	pthread_mutex_t lock;
 	struct hash_table files; /* struct lock_file.by_handle */
 	struct list waits;       /* struct lock_wait.all */
-	atomic_size_t held;      /* read without the lock: most files are closed while there are none */
+	atomic_size_t held;      /* also read without the lock: closes of files are fast while no lock is held */
 	size_t waiting;
 	uint64_t visit;
-	unsigned steps; /* of this visit */
-	/* The thread that ends waits at their deadlines, made when the first one comes. */
+	unsigned steps; /* of the present search for a circle */
+	/* The thread that ends waits at their deadlines; it starts with the first such wait. */
 	pthread_t clock;
 	pthread_cond_t deadlines;
 	bool clock_runs, ends;
@@ -150,7 +150,10 @@ static void end_wait(struct locks *l, struct lock_wait *w, int error, struct lis
 		list_append(ended, &w->all);
 }
 
-/* Something was given up: whoever has nothing in his way any more gets it, which may let others go on. */
+/*
+ * A lock ended: gives waiting requests their locks where no held lock conflicts any more. A granted lock may let
+ * further requests go on, so the search is repeated.
+ */
 static void wake(struct locks *l, struct lock_file *f, struct list *ended)
 {
 	for (bool again = true; again;) {
@@ -160,14 +163,14 @@ static void wake(struct locks *l, struct lock_file *f, struct list *ended)
 
 			if (held_locks_conflict(&f->held, &w->lock))
 				continue;
-			/* Its own place is free, too. */
+			/* The request does not count as waiting any more, so its place is free, too. */
 			end_wait(l, w, held_locks_apply(&f->held, &w->lock, room(l) + 1), ended);
 			again = true;
 		}
 	}
 }
 
-/* Without the lock. */
+/* Calls done() of the ended waits. The caller does not hold the table's lock. */
 static void tell(struct list *ended)
 {
 	LIST_FOREACH (pos, ended) {
@@ -178,7 +181,7 @@ static void tell(struct list *ended)
 	}
 }
 
-/* Whether this owner waits, directly or by way of others, for what the other one holds. */
+/* True if this owner waits, directly or through other owners, for a lock that the other owner holds. */
 static bool waits_for(struct locks *l, uint64_t owner, uint64_t other, unsigned depth)
 {
 	if (depth > DEADLOCK_DEPTH)
@@ -269,7 +272,7 @@ static void *run_clock(void *arg)
 	return NULL;
 }
 
-/* Whether all that is in the way is of files that may be gone by now. */
+/* True if the open file of each conflicting lock may have been closed for the last time already. */
 static bool may_be_gone(struct lock_file *f, const struct lock *wanted)
 {
 	LIST_FOREACH (pos, &f->held.of[wanted->kind]) {
@@ -281,7 +284,7 @@ static bool may_be_gone(struct lock_file *f, const struct lock *wanted)
 	return true;
 }
 
-/* Whether run_clock() will see what is put into the table now. */
+/* Starts run_clock() if need be, and wakes it. True if run_clock() will see a wait that is put into the table now. */
 static bool need_clock(struct locks *l)
 {
 	if (!l->clock_runs && pthread_create(&l->clock, NULL, run_clock, l) != 0)
@@ -291,7 +294,7 @@ static bool need_clock(struct locks *l)
 	return true;
 }
 
-/* A deadline for who does not want to wait; 0 when there is nothing to wait for. */
+/* The deadline for a request that does not want to wait; 0 if no RELEASE can be on its way. */
 static uint64_t grace(struct locks *l, struct lock_file *f, const struct lock *wanted)
 {
 	if (!may_be_gone(f, wanted) || !need_clock(l))
@@ -366,7 +369,7 @@ bool locks_test(struct locks *l, const struct nfs_fh *fh, const struct lock *wan
 	struct lock_file *f = find_file(l, fh);
 	struct held *h = NULL;
 
-	/* F_OFD_GETLK of F_UNLCK asks for one's own; fs/locks.c posix_test_locks_conflict. */
+	/* F_OFD_GETLK with F_UNLCK asks for the owner's own lock; fs/locks.c posix_test_locks_conflict. */
 	if (f)
 		h = wanted->mode == LOCK_MODE_NONE ? held_locks_own(&f->held, wanted)
 						   : held_locks_conflict(&f->held, wanted);
@@ -376,7 +379,7 @@ bool locks_test(struct locks *l, const struct nfs_fh *fh, const struct lock *wan
 	return true;
 }
 
-/* Drops what is chosen, and lets others go on. */
+/* Drops the held locks that chosen() accepts, and lets waiting requests go on. */
 static void drop_chosen(struct locks *l, const struct nfs_fh *fh,
 	bool (*chosen)(struct held *h, uint64_t owner, uint64_t via), uint64_t owner, uint64_t via)
 {
