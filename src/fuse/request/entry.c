@@ -39,7 +39,7 @@ bool request_is_outdated(const struct request *r, struct inode *i)
 	return write_behind_outdates(&i->behind, r->asked);
 }
 
-static void entry_settled(struct behind_wait *w, int error)
+static void on_entry_settled(struct behind_wait *w, int error)
 {
 	struct request *r = CONTAINER_OF(w, struct request, settled);
 
@@ -51,7 +51,7 @@ static void entry_settled(struct behind_wait *w, int error)
 	request_send(r, NFS_GETATTR, entry_attr_done);
 }
 
-static void entry_looked_at(void *arg)
+static void on_entry_looked_at(void *arg)
 {
 	struct request *r = arg;
 
@@ -62,10 +62,10 @@ static void entry_looked_at(void *arg)
 static void look_at_entry(struct request *r, struct inode *i)
 {
 	r->looked = true;
-	server_refresh_then(r->fs, i, &r->call.cred, request_patience(r), entry_looked_at, r);
+	server_refresh_then(r->fs, i, &r->call.cred, request_patience(r), on_entry_looked_at, r);
 }
 
-static void entry_told(struct broker_call *call, int error, const void *body)
+static void on_local_attributes(struct broker_call *call, int error, const void *body)
 {
 	struct request *r = CONTAINER_OF(call, struct request, broker);
 	const struct broker_open_reply *reply = body;
@@ -85,7 +85,7 @@ static void entry_told(struct broker_call *call, int error, const void *body)
 	(void)inode_unref(fs->inodes, i);
 }
 
-/* What the backing file says of itself, where there is a descriptor of it. */
+/* True if the daemon has a descriptor of the backing file: entry_attr has the backing file's own attributes then. */
 static bool take_own_attributes(struct request *r, struct inode *i)
 {
 	struct granted_file *granted = granted_file_of(r->fs, i);
@@ -101,9 +101,10 @@ static bool take_own_attributes(struct request *r, struct inode *i)
 }
 
 /*
- * The server does not know yet what was changed past it: the entry is told with the attributes that the file has. The
- * kernel takes a size also where it is not to believe it: copy_file_range(2) goes by it (mm/filemap.c
- * generic_copy_file_checks), and cached pages behind it are dropped. True if that takes time.
+ * If the server may not know local changes of the file yet, replaces its attributes by those of the backing file. The
+ * kernel uses the size in an answer even if it must not cache the attributes: copy_file_range(2) relies on that size
+ * (mm/filemap.c generic_copy_file_checks), and the kernel drops cached pages behind it. True if the attributes come
+ * later, in a callback.
  */
 static bool correct_entry(struct request *r, struct inode *i)
 {
@@ -115,22 +116,25 @@ static bool correct_entry(struct request *r, struct inode *i)
 		look_at_entry(r, i);
 		return true;
 	}
-	r->broker.done = entry_told;
+	r->broker.done = on_local_attributes;
 	probe_send(r->fs->probe, &r->broker, BROKER_OPEN, &body, sizeof(body));
 	return true;
 }
 
-/* Writes of the file were on their way to the server while it was asked: asks again behind them. */
+/*
+ * True if the attributes are not final yet: writes of the file were on their way to the server when it answered, so the
+ * request asks again behind these writes; or correct_entry() waits.
+ */
 static bool settle_entry(struct request *r)
 {
-	struct fs *fs = r->fs; /* the request may end meanwhile */
+	struct fs *fs = r->fs; /* the request may end in correct_entry() or write_behind_settle() */
 	struct inode *i = inode_table_find(fs->inodes, &r->entry_fh);
 	bool outdated = i && request_is_outdated(r, i);
 
 	if (i && !outdated && correct_entry(r, i)) {
 		outdated = true;
 	} else if (outdated) {
-		r->settled.done = entry_settled;
+		r->settled.done = on_entry_settled;
 		r->settled.patience = request_patience(r);
 		write_behind_settle(&i->behind, &r->settled);
 	}
@@ -170,14 +174,14 @@ double request_tell_attributes(struct request *r, struct inode *i, const struct 
 	attr_to_stat(attr, ret);
 	seconds = known_attributes(r->fs, i, attr, r->asked);
 	if (i->decoy) {
-		/* Nobody would tell the kernel of a change that was made by the true one. */
+		/* The daemon does not invalidate a decoy's attributes when the true inode changes. */
 		ret->st_rdev = 0;
 		return 0;
 	}
 	/*
-	 * Attributes that the kernel asked for before it is told to forget some it does not believe (fs/fuse/inode.c
-	 * fuse_change_attributes_i), but those that answer a change it does (fs/fuse/dir.c fuse_do_setattr,
-	 * create_new_entry).
+	 * After a notification to forget attributes, the kernel does not cache attributes that it requested before
+	 * (fs/fuse/inode.c fuse_change_attributes_i). But it does cache those in the answer to a change
+	 * (fs/fuse/dir.c fuse_do_setattr, create_new_entry), so these get a timeout of 0.
 	 */
 	return r->changed && fs_generation(r->fs) != 0 ? 0 : seconds;
 }
@@ -190,7 +194,10 @@ bool request_has_id(const struct fs *fs, struct inode *i)
 	return open_mode_has_id_of(&i->mode, generation);
 }
 
-/* Who was sent to walk again by an open has found this file, which that open may have; or none (NULL). */
+/*
+ * An open may have failed with ESTALE to make the kernel walk the path again (open_name.c). Stores for the opener's
+ * thread the file that the new walk has found, or that it has found none (NULL).
+ */
 static void walk_ended(struct request *r, const struct inode *i)
 {
 	atomic_uint_fast64_t *retry = fs_retry_of(r->fs, fuse_req_ctx(r->req)->pid);
@@ -200,9 +207,9 @@ static void walk_ended(struct request *r, const struct inode *i)
 }
 
 /*
- * The kernel walks a name that it believes without asking, and only the server knows (ACLs, squash)
- * who may: it believes none but where everybody may. And none of a special file: whom it leads where is for each
- * caller to be asked.
+ * The kernel walks a cached name for every caller without a question, but only the server knows who may search the
+ * directory (ACLs, squash). So the kernel may cache a name only if everybody may search the directory. It may not cache
+ * the name of a special file, because each caller needs an answer of its own (special_file.h).
  */
 static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_param *ret)
 {
@@ -229,7 +236,7 @@ int request_make_entry(struct request *r, const char *name, struct fuse_entry_pa
 	if (request_has_id(r->fs, i))
 		ret->attr_timeout = 0;
 	known_named(r->fs, i, r->inode2 ? r->inode2 : r->inode, name, &r->entry_attr.ctime);
-	/* GETATTR is what makes the server look. */
+	/* The kernel must ask with GETATTR, whose handler makes the server look at the file. */
 	if (server_refresh_needed(r->fs, i)) {
 		known_doubt(i);
 		ret->attr_timeout = 0;

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-/* Whether the call changes the request's inodes, or what is in them. */
+/* True if the call changes the request's inodes or their contents. */
 static bool call_changes(const struct request *r)
 {
 	switch (r->call.proc) {
@@ -23,6 +23,7 @@ static bool call_changes(const struct request *r)
 	}
 }
 
+/* True if the call may change who may open the file. */
 static bool changes_openers(const struct nfs_call *call)
 {
 	const struct nfs_sattr *a = &call->args.sattr;
@@ -35,7 +36,7 @@ static bool two_inodes(const struct request *r)
 	return r->inode2 && r->inode2 != r->inode;
 }
 
-/* What is known of a directory's names after a change of ours: kept, asked as known_change_end() says. */
+/* What known_change_end() says of a directory after this mount's change: are its known names still true (kept)? */
 struct outcome {
 	bool kept;
 	uint64_t asked;
@@ -50,7 +51,7 @@ static void learn_name(struct fs *fs, struct inode *dir, const char *name, const
 		known_name_forget(fs, dir, name);
 }
 
-/* The names that the change was about, after it was answered, in the request's inodes. */
+/* Updates the known names that the answered change has made, removed or moved. */
 static void learn_names(struct request *r, struct outcome first, struct outcome second)
 {
 	struct nfs_call *call = &r->call;
@@ -74,7 +75,7 @@ static void learn_names(struct request *r, struct outcome first, struct outcome 
 		if (moved)
 			known_doubt(moved);
 		(void)inode_unref(fs->inodes, moved);
-		/* Both stay as they are when they were the same file. */
+		/* RENAME changes nothing if both names were the same file's, so neither name is known now. */
 		known_name_forget(fs, r->inode, call->name);
 		known_name_forget(fs, r->inode2, call->name2);
 		break;
@@ -95,8 +96,9 @@ static const struct nfs_wcc *wcc_of_inode(const struct nfs_call *call)
 }
 
 /*
- * A directory that is not there may be another one by now under the name that led to it: the kernel
- * walks again, and finds that or nothing. Ganesha says so of a handle that should be stale.
+ * The server answers ENOENT for the directory of a new name. The directory's own name may lead to another directory by
+ * now: ESTALE makes the kernel walk again, and the walk finds that directory or none. NFS-Ganesha answers ENOENT where
+ * ESTALE would be right.
  */
 static void look_for_directory(struct request *r)
 {
@@ -125,7 +127,7 @@ static void end_change(struct request *r)
 	learn_names(r, first, second);
 }
 
-/* What the answer says of directories. */
+/* Learns attributes, rights and names from an answer about a directory. */
 static void learn(struct request *r)
 {
 	const struct nfs_call *call = &r->call;

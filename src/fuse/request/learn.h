@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the mount learns from calls to the NFS server: which answers change what is known (fuse/known/known.h) of the
- * inodes of a request, and how.
+ * Updates the mount's knowledge (fuse/known/known.h) of a request's inodes from each call to the NFS server and its
+ * answer.
  *
- * No state of its own: the request has the time of its question and whether its call changes something. Any thread,
- * without locks: the functions of known.h take the inode's.
+ * No state of its own: the request stores when its call was sent and whether the call changes an inode. Any thread,
+ * without locks; the functions of known.h take the inode's lock.
  */
 #pragma once
 
 #include "fuse/request/request.h"
 
-/* r->call is about to be sent: sets r->asked and r->changes, and puts in doubt what the call is going to change. */
+/* Before r->call is sent: sets r->asked and r->changes, and puts in doubt all knowledge that the call will change. */
 void learn_from_question(struct request *r);
 
 /*
- * r->call is answered. May turn the error into -ESTALE, when the directory that a new name was to be made in is another
- * one by now.
+ * After r->call is answered. Replaces the error by -ESTALE if the call should have made a name in a directory and the
+ * directory's own name may lead to another directory by now.
  */
 void learn_from_answer(struct request *r);
 

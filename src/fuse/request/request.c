@@ -10,7 +10,7 @@
 #include "fuse/known/search_acl.h"
 #include "fuse/request/learn.h"
 
-#define UNKNOWN_PATIENCE_MS 2000 /* for a caller with a signal of which nobody knows what it is */
+#define UNKNOWN_PATIENCE_MS 2000 /* a caller with a signal waits so long if /proc does not show which signal */
 
 static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)
 {
@@ -83,8 +83,9 @@ bool request_given_up(struct request *r)
 	enum caller_state state;
 
 	/*
-	 * Signals first: /proc is asked only for who had one, where one would be told. Over io_uring the kernel
-	 * tells of none that came before the request (fs/fuse/dev_uring.c fuse_uring_prepare_send).
+	 * Looks for FUSE_INTERRUPT first, and reads /proc only for callers with a signal, or where no FUSE_INTERRUPT
+	 * would come. Over io_uring the kernel does not report a signal that came before the request
+	 * (fs/fuse/dev_uring.c fuse_uring_prepare_send).
 	 */
 	if (!r->req || (!r->unannounced && !fuse_req_is_uring(r->req) && !fuse_req_interrupted(r->req)))
 		return false;
@@ -122,12 +123,12 @@ void request_set_directory2(struct request *r, fuse_ino_t dir)
 	r->call.fh2 = r->inode2->fh;
 }
 
-static void call_made(struct nfs_call *call)
+static void on_call_made(struct nfs_call *call)
 {
 	learn_from_making(CONTAINER_OF(call, struct request, call));
 }
 
-static void call_answered(struct nfs_call *call)
+static void on_call_answered(struct nfs_call *call)
 {
 	struct request *r = CONTAINER_OF(call, struct request, call);
 
@@ -139,8 +140,8 @@ static void call_answered(struct nfs_call *call)
 void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call))
 {
 	r->call.proc = proc;
-	r->call.made = call_made;
-	r->call.done = call_answered;
+	r->call.made = on_call_made;
+	r->call.done = on_call_answered;
 	r->call.given_up = call_given_up;
 	r->call.dir.has_after = r->call.dir2.has_after = false;
 	r->answered = done;

@@ -3,7 +3,7 @@
 
 #include "fuse/request/entry.h"
 
-/* What the kernel lets everybody do who gets the inode. */
+/* The ACCESS bits of all uses that the kernel allows to every caller who gets the inode. */
 static uint32_t wanted_access(mode_t mode)
 {
 	uint32_t write = NFS_ACCESS_MODIFY | NFS_ACCESS_EXTEND;

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * FIFOs, sockets and devices. The kernel opens and connects to these itself and asks the daemon for no permission
- * (fs/fuse/dir.c fuse_permission). All it asks is a LOOKUP with each walk, as it is never told to believe their names;
- * the answer decides who reaches which inode. Two inodes are two FIFOs, and a socket's name is its inode.
+ * FIFOs, sockets and devices. The kernel opens them and connects to them itself, without asking the daemon for
+ * permission (fs/fuse/dir.c fuse_permission). The kernel sends only a LOOKUP per walk, because the daemon never lets it
+ * cache names of special files. So the answer to LOOKUP decides which inode a caller reaches. Two inodes are two FIFOs,
+ * and the kernel finds a socket's listener by the inode.
  *
- * A caller to whom the server grants all that one can do with the file gets the true inode: read and write, of a
- * socket write (net/unix/af_unix.c unix_find_bsd). LOOKUP does not say what for, and the same inode serves
- * reader and writer, so who has one right of the two must not get it. He gets a decoy, as do all others: an inode for
- * this file and his uid, with the true one's number and attributes, but for the device number, 0:0, which no
- * driver has. Names and attributes are the same file's, so a decoy is removed, renamed, linked, and changed as such.
+ * A caller gets the true inode if the server grants every use of the file: read and write, or write of a socket
+ * (net/unix/af_unix.c unix_find_bsd). LOOKUP does not tell the intended use, and the same inode serves readers and
+ * writers, so a caller with only one of the two rights must not get the true inode. All other callers get a decoy: an
+ * inode per file and uid, with the true inode's number and attributes, except that its device number is 0:0, which no
+ * driver has. A decoy has the file's handle, so removing, renaming, linking or changing a decoy does this to the file.
+ *
+ * No state of its own: the request owns all. Any thread, without locks.
  */
 #pragma once
 
 struct request;
 
-/* then() of a LOOKUP: replies with the found entry, or with the caller's decoy of it, and ends the request. */
+/* then() of LOOKUP: replies with the found entry or with the caller's decoy of the entry, and ends the request. */
 void special_file_reply_entry(struct request *r);
