@@ -8,7 +8,7 @@
 #include "fuse/open/handlers.h"
 #include "fuse/request/entry.h"
 
-/* The file that was created or found: its inode takes the directory's place in the request. */
+/* The file is created or found: its inode replaces the directory in the request. */
 static void create_found(struct request *r)
 {
 	struct open_request *o = CONTAINER_OF(r, struct open_request, r);
@@ -22,7 +22,7 @@ static void create_found(struct request *r)
 	(void)inode_unref(r->fs->inodes, r->inode);
 	r->inode = i;
 	if (!S_ISREG(i->type)) {
-		open_end(o, -ESTALE); /* something else took the name: the walk is repeated */
+		open_end(o, -ESTALE); /* the name is no regular file's any more: the kernel repeats the walk */
 		return;
 	}
 	open_start(o);
@@ -42,9 +42,9 @@ static void create_done(struct nfs_call *call)
 {
 	struct open_request *o = open_request_of(call);
 
-	/* Somebody made it meanwhile, and the caller does not mind: then it is a plain open. */
+	/* Another client has made the file meanwhile. Without O_EXCL this is a plain open. */
 	if (call->error == -EEXIST && !o->exclusive) {
-		/* But the kernel does not truncate after CREATE: let it walk again and find the file. */
+		/* But the kernel does not truncate after CREATE: ESTALE makes it walk again and find the file. */
 		if (o->fi.flags & O_TRUNC) {
 			request_end_error(&o->r, -ESTALE);
 			return;

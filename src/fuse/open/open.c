@@ -8,7 +8,7 @@
 #include "fuse/open/handlers.h"
 #include "fuse/local/inode_writes.h"
 
-#define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC: execve opens; the kernel passes it in OPEN's flags */
+#define FMODE_EXEC_FLAG 0x20 /* __FMODE_EXEC in the flags of OPEN: the open is execve's */
 
 static void access_known(struct open_request *o)
 {
@@ -65,7 +65,7 @@ static void on_committed(struct stable_wait *w, int error)
 		open_end(o, error);
 		return;
 	}
-	/* Data that cannot be made stable must not be overtaken by local writes. */
+	/* Local writes must not overtake data that could not be made stable. */
 	if (error < 0)
 		open_remote(o);
 	else
@@ -73,15 +73,16 @@ static void on_committed(struct stable_wait *w, int error)
 }
 
 /*
- * What the kernel writes to a backing file by itself is not stable by then, as sync wants it; but others see it at
- * once, as noac wants it, unless the server answers from memory.
+ * True if the mount options forbid that the kernel writes to a backing file by itself. These writes are not stable when
+ * write(2) returns, but sync demands this. Other clients see them at once, as noac demands, unless the server answers
+ * from memory.
  */
 static bool must_be_seen(const struct fs *fs)
 {
 	return fs->options->sync || (fs->options->noac && fs_server_remembers(fs));
 }
 
-/* Nobody takes the name from the inode: opens it. */
+/* The open is counted, and no removal of the file's name is under way: opens the file. */
 static void start_counted(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
@@ -102,7 +103,7 @@ static void start_counted(struct open_request *o)
 	o->wish.by_daemon = (o->fi.flags & O_DIRECT) && fs->options->odirect != ODIRECT_THROUGH;
 	o->wish.generation = o->file->write && must_be_seen(fs) ? 0 : fs_generation(fs);
 	local = o->wish.generation != 0 && S_ISREG(i->type);
-	/* Before an open is answered as local, every WRITE of the file is answered and stable. */
+	/* An open may become local only after each WRITE of the file is answered and stable. */
 	dirty = write_log_dirty(&i->writes);
 	if (!o->has_groups) {
 		if (local && !dirty && !o->wish.write && open_hot(o))
@@ -138,7 +139,6 @@ static bool held_given_up(struct open_hold *h)
 	return request_given_up(&CONTAINER_OF(h, struct open_request, hold)->r);
 }
 
-/* The inode is known. */
 void open_start(struct open_request *o)
 {
 	o->hold.go_on = start_held;

@@ -7,7 +7,7 @@
 #include "fuse/local/idle_ids.h"
 #include "fuse/names/silly_removal.h"
 
-/* The inode is open now, or the open has failed. */
+/* The open is no longer on its way: the inode is open, or the open has failed. */
 static void opening_ends(struct open_request *o)
 {
 	if (o->counted && open_ends(o->r.fs, o->r.inode))
@@ -15,7 +15,6 @@ static void opening_ends(struct open_request *o)
 	o->counted = false;
 }
 
-/* Takes back what a CREATE counted, and ends the request. */
 void open_end(struct open_request *o, int error)
 {
 	opening_ends(o);
@@ -26,7 +25,7 @@ void open_end(struct open_request *o, int error)
 	request_end_error(&o->r, error);
 }
 
-/* ACCESS bits to errno; fs/nfs/dir.c nfs_open_permission_mask: an exec open asks only for that. */
+/* fs/nfs/dir.c nfs_open_permission_mask: execve needs only EXECUTE. */
 int open_permission(const struct open_request *o, uint32_t access)
 {
 	int mode = o->fi.flags & O_ACCMODE;
@@ -48,7 +47,10 @@ static int reply_open(struct open_request *o)
 	return o->create ? fuse_reply_create(o->r.req, &o->entry, &o->fi) : fuse_reply_open(o->r.req, &o->fi);
 }
 
-/* Close-to-open: pages stay when the server says now what the kernel was told last. With nocto also for a time. */
+/*
+ * True if the kernel may keep its cached pages. Close-to-open: the file's present attributes must be those that the
+ * kernel was told last. With nocto the pages may also stay for a time without this check.
+ */
 static bool keeps_pages(const struct open_request *o)
 {
 	const struct attr_memory *m = &o->r.inode->attrs;
@@ -70,7 +72,7 @@ static void set_path(struct open_request *o, enum open_path path)
 	o->fi.backing_id = registered ? i->mode.backing_id : 0;
 	o->fi.direct_io = path != OPEN_PATH_CACHED && path != OPEN_PATH_PASSTHROUGH;
 	o->fi.keep_cache = path == OPEN_PATH_CACHED && keeps_pages(o);
-	/* A reader has nothing to make stable, and FLUSH is how the daemon learns that locks end. */
+	/* No FLUSH for a reader: it has no data to make stable. But FLUSH releases locks, if the mount had any. */
 	o->file->quiet = !o->file->write && !o->r.fs->has_locked;
 	o->fi.noflush = o->file->quiet;
 	if (path == OPEN_PATH_CACHED)
@@ -78,7 +80,6 @@ static void set_path(struct open_request *o, enum open_path path)
 	i->attrs.pages_are_old = path != OPEN_PATH_CACHED && (i->attrs.pages_are_old || registered);
 }
 
-/* With the inode's lock: an id or a descriptor without open files waits for the next open. */
 void open_mode_changed(struct fs *fs, struct inode *i)
 {
 	if ((i->mode.backing_id > 0 && open_mode_registered(&i->mode) == 0) ||
@@ -88,7 +89,6 @@ void open_mode_changed(struct fs *fs, struct inode *i)
 		idle_ids_busy(fs->idle, i);
 }
 
-/* With the inode's lock: who had the file open for writing has not any more. What is to be given up, or NULL. */
 struct granted_file *open_writer_gone(struct inode *i, const struct file *f)
 {
 	known_writer(i, -1);
@@ -98,8 +98,9 @@ struct granted_file *open_writer_gone(struct inode *i, const struct file *f)
 }
 
 /*
- * With the inode's lock: whether the file is written locally already, so that nothing is kept for resending. Where
- * there is a cached open the kernel gets no id, which would pass what is gathered for the backing file.
+ * True if writes of the file already go to the backing file, so that the write log keeps no data to send again. Beside
+ * a cached open the kernel gets no id, because the kernel's own writes would overtake the data that the daemon gathers
+ * for the backing file. The caller holds the inode's lock.
  */
 static bool is_written_already(const struct inode *i, uint64_t session)
 {
@@ -107,7 +108,7 @@ static bool is_written_already(const struct inode *i, uint64_t session)
 	       (granted_file_writes(i->granted, session) && i->granted->writers > 0 && open_mode_cached(&i->mode));
 }
 
-/* The walk is repeated with revalidation and finds a fresh inode. */
+/* The kernel repeats the walk with revalidation, after ESTALE, and gets a new inode. */
 void open_retire(struct fs *fs, struct inode *i)
 {
 	inode_table_retire(fs->inodes, i);
@@ -116,8 +117,10 @@ void open_retire(struct fs *fs, struct inode *i)
 	fs->counters.opens_retired++;
 }
 
-/* The caller holds the inode's lock. True if this open may still be local: no REVOKE and no WRITE came since it was
- * asked. */
+/*
+ * True if this open may still be local: since the question to the sidecar, no REVOKE has come and no WRITE was sent.
+ * The caller holds the inode's lock.
+ */
 static bool may_be_local(const struct open_request *o)
 {
 	const struct inode *i = o->r.inode;
@@ -127,7 +130,7 @@ static bool may_be_local(const struct open_request *o)
 				       (is_written_already(i, session) || !write_log_dirty(&o->r.inode->writes)));
 }
 
-/* The caller holds the inode's lock. The file is what the kernel will know it as. */
+/* Fills the open file for this path. The caller holds the inode's lock. */
 static void fill_file(struct open_request *o, enum open_path path)
 {
 	struct inode *i = o->r.inode;
@@ -139,7 +142,7 @@ static void fill_file(struct open_request *o, enum open_path path)
 		i->granted->writers++;
 }
 
-/* Adds step, 1 or -1, to the counters of an open on this path; before the reply, so that the opener sees itself
+/* Adds step, 1 or -1, to the counters of opens on this path. Called before the reply, so that the opener sees the open
  * counted. */
 static void count(struct open_request *o, enum open_path path, bool by_descriptor, bool shared, int step)
 {
@@ -153,9 +156,9 @@ static void count(struct open_request *o, enum open_path path, bool by_descripto
 }
 
 /*
- * The caller holds the inode's lock. Counts the open on its path, and replies. 0; or a negative errno when the opener
- * is gone, and nothing is counted. *ret_useless: an id that no open needs; *ret_unused: a descriptor, both to be given
- * up.
+ * Counts the open on its path, and replies. Returns 0, or a negative errno if the kernel does not take the reply; the
+ * open is uncounted then. *ret_useless is a backing id, *ret_unused a descriptor, that the caller must give up because
+ * no open needs it. The caller holds the inode's lock.
  */
 static int reply_on_path(struct open_request *o, enum open_path path, int *ret_useless,
 	struct granted_file **ret_unused)
@@ -167,7 +170,7 @@ static int reply_on_path(struct open_request *o, enum open_path path, int *ret_u
 
 	if (o->file->write)
 		known_writer(i, 1);
-	/* One descriptor has one way: that of the caller who opens the file first. */
+	/* A descriptor is either for direct or for buffered I/O: the first opener decides. */
 	if (i->granted && open_mode_total(&i->mode) == 0)
 		granted_file_set_direct(i->granted, o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
 	*ret_useless = open_mode_count(&i->mode, &o->wish, path);

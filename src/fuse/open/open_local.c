@@ -9,25 +9,22 @@
 #include "fuse/local/idle_ids.h"
 #include "fuse/request/convert.h"
 
-/* Whether writes of this open may be sent to the backing file, when there is a descriptor for that. */
 bool open_may_write_locally(const struct open_request *o)
 {
 	return o->wish.write && o->wish.generation != 0 && o->r.fs->uring && probe_is_trusted(o->r.fs->probe);
 }
 
-/* With the inode's lock: whether there is one. */
 bool open_writes_by_descriptor(const struct open_request *o)
 {
 	return open_may_write_locally(o) && granted_file_writes(o->r.inode->granted, o->wish.generation);
 }
 
-/* With the inode's lock: whether the daemon has what it needs to read the file locally. */
 bool open_reads_by_descriptor(const struct open_request *o)
 {
 	return o->wish.read && granted_file_serves(o->r.inode->granted, fs_generation(o->r.fs));
 }
 
-/* With the inode's lock: whether it has all that it may have to serve this open by. */
+/* True if the daemon has the best descriptor that this open may use. The caller holds the inode's lock. */
 static bool has_descriptor(const struct open_request *o)
 {
 	return open_may_write_locally(o) ? open_writes_by_descriptor(o) : open_reads_by_descriptor(o);
@@ -55,7 +52,7 @@ static void take_descriptor(struct open_request *o)
 	(void)granted_file_unref(old);
 }
 
-/* By the name that was found the open is for this file: may it be opened? */
+/* The name still leads to this file: uses the sidecar's reply to decide about the open. */
 static void use_grant(struct open_request *o)
 {
 	const struct broker_open_reply *reply = &o->reply;
@@ -71,10 +68,10 @@ static void use_grant(struct open_request *o)
 		fs->counters.last_denial = reply->reason;
 		fs->counters.grants_denied++;
 	}
-	/* An id that was there before the bits were is no good any more. */
+	/* The file has become set-user-ID or set-group-ID: a backing id from before must not serve this open. */
 	if (reply->reason == REASON_SET_ID)
 		o->wish.generation = 0;
-	if (reply->backing_id < 0 && o->given < 0) /* the kernel had no room for it */
+	if (reply->backing_id < 0 && o->given < 0) /* this process had no room for the descriptor */
 		backing_ids_close(fs->ids, reply->backing_id);
 	else if (reply->backing_id < 0)
 		take_descriptor(o);
@@ -105,7 +102,7 @@ static void on_granted(struct broker_call *call, int error, const void *body)
 		open_remote(o);
 		return;
 	}
-	/* What the sidecar cannot decide, the server does. */
+	/* The sidecar could not decide, so the server must. */
 	if (reply->error < 0) {
 		fs->counters.last_denial = reply->reason;
 		fs->counters.grants_denied++;
@@ -113,7 +110,7 @@ static void on_granted(struct broker_call *call, int error, const void *body)
 		return;
 	}
 	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
-	/* Before a new version makes doubtful what was asked for until now: of who may, this is the answer. */
+	/* Before open_know_version(), which puts older answers in doubt: this answer about permission is new. */
 	if (reply->reason != REASON_SET_ID)
 		known_opener(fs, o->r.inode, &o->r.call.cred,
 			&(struct opener){.access = reply->access,
@@ -127,7 +124,7 @@ static void on_granted(struct broker_call *call, int error, const void *body)
 	open_check_name(o, use_grant);
 }
 
-/* With the inode's lock: whether a fresh id could be of use to this open. */
+/* True if a new backing id could serve this open. The caller holds the inode's lock. */
 static bool wants_id(const struct open_request *o)
 {
 	const struct open_mode *m = &o->r.inode->mode;
@@ -138,8 +135,8 @@ static bool wants_id(const struct open_request *o)
 }
 
 /*
- * With the inode's lock: what to ask the sidecar for. A descriptor only where the kernel cannot be given an id,
- * or will not take it.
+ * The BROKER_OPEN_WANT_ flags of the question to the sidecar. Asks for a descriptor only where the kernel cannot get a
+ * backing id, or may refuse it. The caller holds the inode's lock.
  */
 static uint32_t wanted_flags(const struct open_request *o)
 {
@@ -158,7 +155,7 @@ static uint32_t wanted_flags(const struct open_request *o)
 	return flags;
 }
 
-/* What the kernel knows of the file's size and times may be old, as nobody has looked at them. */
+/* The kernel's size and times of the file may be old, because this open has not looked at the file. */
 static void forget_version(const struct open_request *o)
 {
 	uint64_t tellings;
@@ -168,8 +165,8 @@ static void forget_version(const struct open_request *o)
 }
 
 /*
- * True if the sidecar has told this credential not long ago that it may, and the id or the descriptor is there. For
- * reading nobody needs to know, then, who the caller's groups are, when they do not matter.
+ * True if an earlier answer of the sidecar, still valid, allows this credential to open the file, and the backing id or
+ * descriptor is there. An open for reading then needs no groups of the caller, if the groups do not matter.
  */
 static bool is_hot(struct open_request *o)
 {
@@ -211,7 +208,7 @@ static void finish_hot(struct open_request *o)
 	open_finish(o);
 }
 
-/* Meanwhile the id may have been closed, or somebody may have taken the right away. */
+/* Checks is_hot() again: since the question the id may have been closed, or the caller may have lost the right. */
 static void on_hot_attributes(struct broker_call *call, int error, const void *body)
 {
 	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
@@ -227,8 +224,8 @@ static void on_hot_attributes(struct broker_call *call, int error, const void *b
 }
 
 /*
- * Nobody is asked for a grant. Close-to-open demands a look at the file itself: by the descriptor, or at the sidecar.
- * Not with nocto, where what the kernel knows of size and times is only not believed any more.
+ * A hot open needs no grant. But close-to-open demands the file's present attributes, from the descriptor or from the
+ * sidecar. With nocto the open does not look at the file: the kernel only forgets its size and times.
  */
 bool open_hot(struct open_request *o)
 {

@@ -4,7 +4,7 @@
 #include "fuse/local/backing_ids.h"
 #include "fuse/request/convert.h"
 
-/* With nocto what is known is not looked at again. */
+/* True if the open does not check known names and attributes again (nocto). */
 static bool believes(const struct open_request *o)
 {
 	return o->r.fs->options->nocto && known_believed(o->r.fs, o->r.inode) && o->r.call.attr.nlink > 0;
@@ -16,10 +16,6 @@ void open_take_back_attributes(struct fs *fs, struct inode *i, uint64_t tellings
 		known_attributes_taken_back(i, tellings);
 }
 
-/*
- * Close-to-open: when the file is not any more what the kernel was told, that asks for size and times
- * before it shows them next. The attributes of now are in the call.
- */
 void open_know_version(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
@@ -33,8 +29,8 @@ void open_know_version(struct open_request *o)
 }
 
 /*
- * True if the opener's thread was sent to walk again, and has come back with this file: found since the open began, or
- * not by a name. It is not sent any more, then.
+ * True if an earlier open made the opener's thread walk the path again, and the new walk has led to this file: by a
+ * name found since then, or without a name. This open must not make the thread walk once more.
  */
 static bool has_walked_again(struct open_request *o)
 {
@@ -43,7 +39,7 @@ static bool has_walked_again(struct open_request *o)
 	return atomic_compare_exchange_strong(fs_retry_of(o->r.fs, fuse_req_ctx(o->r.req)->pid), &file, 0);
 }
 
-/* A walk beside this open may have told the kernel what the server remembers. */
+/* Compares the attributes again: another walk may have told the kernel old ones from the server's memory meanwhile. */
 static void go_on(struct open_request *o)
 {
 	if (o->has_version)
@@ -59,7 +55,10 @@ static void on_server_looked(struct nfs_call *call)
 	open_end(o, -ESTALE);
 }
 
-/* COMMIT makes it look. Of the file, too: with its old ctime the name would be in doubt again at the next open. */
+/*
+ * COMMIT makes the server look at the directory, and then at the file: with the file's old ctime the next open would
+ * doubt the name again.
+ */
 static void make_server_look(struct open_request *o, const struct nfs_fh *fh, void (*done)(struct nfs_call *call))
 {
 	o->r.call.fh = *fh;
@@ -76,7 +75,10 @@ static void on_server_looked_at_names(struct nfs_call *call)
 	make_server_look(o, &o->r.inode->fh, on_server_looked);
 }
 
-/* True if the table has no answer for this open, so that it needs a fresh inode. The kernel walks again once only. */
+/*
+ * True if no open mode fits beside the inode's opens, so that the open needs a new inode. Found out before the kernel
+ * walks again, because it repeats the walk only once.
+ */
 static bool needs_fresh_inode(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
@@ -86,12 +88,12 @@ static bool needs_fresh_inode(struct open_request *o)
 }
 
 /*
- * The kernel walks again, and the server says whose the name is. Once: the file may have been opened without a name, in
- * /proc or as a bind mount, or have lost its name since this walk. Not at all when it was this mount that took the
- * name: then the kernel knows, and the walk was before that.
+ * ESTALE makes the kernel walk again, and the server tells to which file the name leads. Only once: the file may have
+ * been opened without a name (/proc, a bind mount), or may have lost its name after this walk. Not at all if this mount
+ * itself took the name away: the kernel knows that, and walked before.
  *
- * What others did through the server it knows. What was done behind its back it may not know yet: Ganesha keeps the
- * names of a directory for a while, and looks again at COMMIT.
+ * The server knows changes that other clients made through it, but perhaps not yet local changes of the directory:
+ * NFS-Ganesha remembers the names of a directory for a while, and looks again after COMMIT.
  */
 void open_name_lost(struct open_request *o)
 {
@@ -150,7 +152,6 @@ void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh,
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
 }
 
-/* The sidecar has said what the file is like: goes on with then() if the name that led to it still does (named.h). */
 void open_check_name(struct open_request *o, void (*then)(struct open_request *o))
 {
 	o->then = then;

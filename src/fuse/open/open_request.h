@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One OPEN or CREATE on its way: may the caller open the file, and which path will its bytes take?
+ * One OPEN or CREATE on its way. It has three questions:
  *
- * May the caller? The answer is that of NFSv3 ACCESS for the caller's credential. The sidecar gives it while the mount
- * is local (open_local.c), the server otherwise (open.c). Does the name still lead to the file? open_name.c. Which
- * path? The inode's open_mode knows: choosing, counting and replying are one step under the inode's lock
- * (open_finish.c).
+ *	May the caller open the file?            the answer of NFSv3 ACCESS for the caller's credential; the sidecar
+ *	                                         gives it while the mount is local (open_local.c), otherwise the
+ *	                                         server does (open.c)
+ *	Does the name still lead to the file?    open_name.c
+ *	Which path will the file's data take?    the inode's open_mode decides; choosing, counting and replying are one
+ *	                                         step under the inode's lock (open_finish.c)
  *
- * The request owns all its state. Its steps follow each other on the FUSE thread, struct server's loop thread or the
- * probe's thread, never two at a time, and none of them waits. Each step ends in another step or in open_finish() or
+ * The request owns all its state, without a lock. Its steps run on the FUSE thread, the loop thread of struct server or
+ *the probe's thread, never two at a time, and no step waits. Each step ends in another step, in open_finish() or in
  * open_end().
  */
 #pragma once
@@ -22,23 +24,23 @@ struct open_request {
 	struct broker_call broker;
 	struct stable_wait wait;
 	struct fuse_file_info fi;
-	struct fuse_entry_param entry; /* CREATE */
+	struct fuse_entry_param entry; /* CREATE: the entry for the reply */
 	struct file *file;
-	bool create;  /* the request is CREATE, answered with entry and open */
-	bool created; /* this very open made the file: it may be opened whatever its mode */
+	bool create;  /* the request is CREATE: the reply is an entry and an open file */
+	bool created; /* this open has made the file: the caller may open the file whatever its mode */
 	bool exclusive;
 	bool exec;
-	bool has_groups;  /* the credential is whole */
-	bool has_version; /* ACCESS came with the attributes of now */
-	bool wanted_id;
-	bool beside_cached; /* the file was open already, cached, when this open could have been local */
+	bool has_groups;    /* the credential has the caller's groups */
+	bool has_version;   /* r.call.attr has the file's present attributes */
+	bool wanted_id;     /* the sidecar was asked for a backing id */
+	bool beside_cached; /* this open could have been local, but the file already had cached opens */
 	struct open_wish wish;
-	void (*then)(struct open_request *o); /* after check_name() */
-	struct nfs_fh dir;                    /* which it asks about */
-	struct broker_open_reply reply;       /* the sidecar's to the open */
-	int given;                            /* the descriptor that came with it, or -1 */
+	void (*then)(struct open_request *o); /* after open_check_name() */
+	struct nfs_fh dir;                    /* the directory in which open_check_name() checks the name */
+	struct broker_open_reply reply;       /* the sidecar's reply to the open */
+	int given;                            /* the descriptor that came with the reply, or -1 */
 	struct open_hold hold;
-	bool counted; /* open_begins() */
+	bool counted; /* open_begins() has counted the open */
 };
 
 static inline struct open_request *open_request_of(struct nfs_call *call)
@@ -46,72 +48,77 @@ static inline struct open_request *open_request_of(struct nfs_call *call)
 	return CONTAINER_OF(call, struct open_request, r.call);
 }
 
-/* A request without an inode. NULL after answering with ENOMEM. */
+/* Makes a request without an inode. NULL if there is no memory: the FUSE request is answered with ENOMEM then. */
 struct open_request *open_request_new(fuse_req_t req, const struct fuse_file_info *fi);
 
-/* open.c: the inode is known. Waits for a removal of one of its names, then goes on. */
+/* open.c: starts the open of the request's inode, after a removal of one of its names that is under way. */
 void open_start(struct open_request *o);
 
-/* open.c: asks the server: no local path for this open. */
+/* open.c: asks the server for permission. This open gets no local path. */
 void open_remote(struct open_request *o);
 
-/* open_local.c: asks the sidecar, unless the open is hot. */
+/* open_local.c: asks the sidecar, unless the open is hot (known.h). */
 void open_local(struct open_request *o);
 
 /*
- * open_local.c: goes on without asking for a grant. False, and nothing has happened: the sidecar must be asked. Needs
- * no groups of the caller where they do not matter.
+ * open_local.c: if the open is hot, goes on without a grant, and without the caller's groups if they do not matter.
+ * False if the sidecar must be asked; then nothing has happened.
  */
 bool open_hot(struct open_request *o);
 
-/* open_local.c: true if writes of this open may go to the backing file, when there is a descriptor for writing. */
+/* open_local.c: true if writes of this open may go to the backing file, given a descriptor for writing. */
 bool open_may_write_locally(const struct open_request *o);
 
-/* The same with the inode's lock held: true if there is a descriptor by which the daemon can write, or read, the file.
+/*
+ * open_local.c: true if the daemon has a descriptor by which this open can write, or read, the backing file. The caller
+ * holds the inode's lock.
  */
 bool open_writes_by_descriptor(const struct open_request *o);
 bool open_reads_by_descriptor(const struct open_request *o);
 
 /*
- * open_name.c: r.call.attr has the file's present attributes. Goes on with then() if the name that led to the file
- * still leads to it (fuse/node/named.h), else answers ESTALE, once.
+ * open_name.c: calls then() if the name that led to the file still leads to it (fuse/node/named.h). Otherwise answers
+ * ESTALE, once per walk. r.call.attr has the file's present attributes.
  */
 void open_check_name(struct open_request *o, void (*then)(struct open_request *o));
 
-/* open_name.c: the two outcomes of that, for open.c, which learns of them from the server. o->then is set. */
+/* open_name.c: the two outcomes of that check, for open.c, which has the outcome from the server. o->then is set. */
 void open_name_holds(struct open_request *o);
 void open_name_lost(struct open_request *o);
 
 /*
- * open_name.c: close-to-open. When the present attributes differ from those that the kernel was told, the kernel asks
- * for size and times before it shows them next.
+ * open_name.c: close-to-open. If the file's present attributes differ from those that the kernel was told, makes the
+ * kernel ask for size and times before it uses them again.
  */
 void open_know_version(struct open_request *o);
 
-/* open_name.c: the kernel forgets the attributes that it was told until "tellings" was read (known.h). */
+/* open_name.c: makes the kernel forget all attributes that it was told before "tellings" was read (known.h). */
 void open_take_back_attributes(struct fs *fs, struct inode *i, uint64_t tellings);
 
-/* open_name.c: asks the sidecar for the attributes of a file of which the mount has the handle. */
+/* open_name.c: asks the sidecar for the attributes of the file with this handle. */
 void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh,
 	void (*done)(struct broker_call *call, int error, const void *body));
 
-/* open_finish.c: 0 if these ACCESS bits allow the open, or -EACCES. */
+/* open_finish.c: 0 if these ACCESS bits allow the open, otherwise -EACCES. */
 int open_permission(const struct open_request *o, uint32_t access);
 
-/* open_finish.c: the decision is made: chooses the path, counts the open file and replies. */
+/* open_finish.c: the caller may open the file. Chooses the path, counts the open file and replies. */
 void open_finish(struct open_request *o);
 
-/* open_finish.c: answers with an error, and takes back what CREATE has counted. */
+/* open_finish.c: answers with an error, and uncounts the lookup of a CREATE. */
 void open_end(struct open_request *o, int error);
 
-/* open_finish.c: the open modes have no answer: the kernel walks again, and finds a fresh inode. */
+/* open_finish.c: no open mode fits this inode's opens: retires the inode, so that the next walk makes a new one. */
 void open_retire(struct fs *fs, struct inode *i);
 
-/* open_finish.c, with the inode's lock held: an id or a descriptor without open files waits for the next open. */
+/*
+ * open_finish.c: after a change of the inode's opens. A backing id or descriptor without open files is kept for the
+ * next open. The caller holds the inode's lock.
+ */
 void open_mode_changed(struct fs *fs, struct inode *i);
 
 /*
- * open_finish.c, with the inode's lock held: a file that was open for writing is closed. Returns the descriptor that is
- * to be given up without the lock, or NULL.
+ * open_finish.c: a file that was open for writing is closed. The caller holds the inode's lock. Returns the descriptor
+ * that the caller must give up after it has released the lock, or NULL.
  */
 struct granted_file *open_writer_gone(struct inode *i, const struct file *f);

@@ -25,7 +25,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	{
 		LOCKED(&i->lock);
 		list_remove(&f->opened.node);
-		/* An id of an ended session is no good for the next open. */
+		/* The next open cannot use a backing id of an ended session. */
 		if (open_mode_uncount(&i->mode, f->path) && i->mode.generation != fs_generation(fs))
 			close_id = open_mode_take_id(&i->mode);
 		open_mode_changed(fs, i);
@@ -38,9 +38,9 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	backing_ids_close(fs->ids, close_id);
 	idle_ids_trim(fs->idle);
 	if (f->write) {
-		/* Pages of a mapping come after the last FLUSH: nobody else would have them committed. */
+		/* Pages of a mapping are written after the last FLUSH, so only RELEASE can commit them. */
 		inode_writes_commit_unwaited(fs, i, &f->cred);
-		/* Written by a mapping after the close, or by who was killed and did not wait for that in close. */
+		/* A mapping wrote after close(2), or the closing process was killed before the server had looked. */
 		if (server_refresh_owed(fs, i))
 			(void)server_refresh_unwaited(fs, i, &f->cred);
 		data_write_trim();
