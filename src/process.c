@@ -12,17 +12,18 @@
 #include "fuse/writes/data_write.h"
 
 /*
- * Before the first thread, since capabilities are a thread's. Root keeps SYS_ADMIN to mount, and to
- * unmount when a signal ends the daemon, DAC_READ_SEARCH to reach the mount point, NET_BIND_SERVICE
- * to come from a reserved port. The NFS server decides about files, so nothing else is needed, but for the threads
- * that write to local files: these become uid -2 by SETUID, which the others may not use (io/uring.h).
+ * Called before the first thread is made, because each thread has its own capabilities. Root keeps SYS_ADMIN, to mount
+ * and to unmount when a signal ends the daemon; DAC_READ_SEARCH, to reach the mount point; and NET_BIND_SERVICE, to
+ * connect from a reserved port. The NFS server decides about access to files, so the daemon needs no others. SETUID
+ * stays permitted but not effective: only the threads that write to local files raise it, to become uid -2
+ * (io/uring.h).
  */
 static void drop_privileges(void)
 {
-	(void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0); /* where CAP_SYS_RESOURCE allows it */
+	(void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0); /* fails without CAP_SYS_RESOURCE */
 	if (geteuid() != 0)
-		return;           /* has none; fusermount3 must stay able to gain its own */
-	(void)setgroups(0, NULL); /* resgid= of ext4 may be one of root's */
+		return;           /* no capabilities to drop; NO_NEW_PRIVS would make fusermount3 fail */
+	(void)setgroups(0, NULL); /* the group of ext4's resgid= may be one of root's groups */
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	capng_get_caps_process();
 	for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
@@ -36,8 +37,8 @@ static void drop_privileges(void)
 }
 
 /*
- * A request's data is up to a megabyte that lives for a millisecond, in our memory and in libnfs's.
- * malloc would map it and give it back each time, and faulting its pages in costs more than copying.
+ * The data of a request has up to a megabyte and lives for a millisecond, in the daemon's buffers and in those of
+ * libnfs. malloc() would map and unmap each buffer, and the page faults would cost more than copying the data.
  */
 static void keep_buffers(void)
 {
@@ -47,7 +48,7 @@ static void keep_buffers(void)
 #endif
 }
 
-/* A file that the daemon reads locally is a descriptor, and 1024 is what many are started with. */
+/* The daemon needs a descriptor per file that it reads locally, but the usual soft limit is 1024. */
 static void want_descriptors(void)
 {
 	struct rlimit limit;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What the process of a mount takes and gives up before its first thread: capabilities, memory of freed buffers, the
- * limit of descriptors. No state; the main thread calls it once.
+ * Prepares the process of a mount: drops capabilities, makes malloc() keep freed buffers, raises the limit of
+ * descriptors. No state. The main thread calls it once, before the process has other threads.
  */
 #pragma once
 

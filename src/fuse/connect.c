@@ -8,11 +8,11 @@
 #include "fuse/known/known.h"
 #include "io/nfs3/nfs3.h"
 
-#define TRY_TIMEOUT_MS     30000 /* of one attempt to mount, for each of its questions */
-#define TRY_TIMEOUT_MIN_MS 1000  /* ... and where mounttimeout= leaves less */
-#define TRY_PAUSE_MS       1000  /* before the second attempt, and twice as long before each further one */
+#define TRY_TIMEOUT_MS     30000 /* of each question in an attempt to mount */
+#define TRY_TIMEOUT_MIN_MS 1000  /* the same if less time is left of mounttimeout= */
+#define TRY_PAUSE_MS       1000  /* before the second attempt; doubles before each further attempt */
 #define TRY_PAUSE_MAX_MS   30000
-#define RETRY_FG_MS        30000 /* nfs(5) has two minutes; nobody wants to look at a typing error so long */
+#define RETRY_FG_MS        30000 /* nfs(5) says two minutes, which is long to wait after a typing error */
 #define RETRY_BG_MIN       10000
 
 #define NFS_VERSION          3 /* mount/options.c refuses other values of vers= */
@@ -27,7 +27,7 @@ static void on_connection_changed(void *arg, bool up)
 
 	if (!up)
 		return;
-	d->root_stale = false; /* another server process: if it still is, that is said again */
+	d->root_stale = false; /* the server process may be another one: if the root is still stale, log that again */
 	(void)sem_post(&d->connected);
 	if (d->fs.probe)
 		probe_kick(d->fs.probe);
@@ -119,7 +119,7 @@ static uint32_t request_size(uint32_t server, unsigned wanted)
 	return MAX(size & ~4095U, 4096U);
 }
 
-/* The root and the sizes that the server likes. */
+/* Asks the server for the root's attributes, its sizes of requests, and ACLs. */
 static int learn_export(struct daemon *d, char *sentence, size_t size)
 {
 	const struct mount_options *o = d->options->mount;
@@ -127,7 +127,7 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 	struct server_export export;
 	int r = server_look_at_export(fs->server, &d->place.root, &export);
 
-	if (r < 0) /* whatever the server says, -EPERM is not about this user */
+	if (r < 0) /* for the caller of daemon_run(), -EPERM means that this user may not mount */
 		return daemon_fail(sentence, size, r == -EPERM ? -EACCES : r,
 			"%s: the server does not say what the export's root is: %s", d->name, strerror(-r));
 	if (!S_ISDIR(export.root.mode))
@@ -143,7 +143,7 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 	return 0;
 }
 
-/* Errors that may be gone the next time: nobody has answered, or not the right one yet. */
+/* True if a further attempt may succeed: no server has answered yet, or not the right one. */
 static bool may_pass(int error)
 {
 	return error == -ETIMEDOUT || error == -ECONNREFUSED || error == -ECONNRESET || error == -EHOSTUNREACH ||
@@ -173,7 +173,6 @@ static void pause_for(uint64_t ms)
 	(void)nanosleep(&t, NULL);
 }
 
-/* Tries until the server answers, refuses, or the time is over; the last time at its very end. */
 int connect_reach_server(struct daemon *d, char *sentence, size_t size)
 {
 	const struct mount_options *o = d->options->mount;

@@ -23,9 +23,9 @@
 #include "base/text.h"
 #include "base/whole_io.h"
 
-#define FUSE_MINOR_INC_EPOCH 44 /* the protocol's, with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
+#define FUSE_MINOR_INC_EPOCH 44 /* the FUSE protocol's minor version with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
 #define UNMOUNT_TIMEOUT_MS   2000
-#define MAX_BACKGROUND       128 /* requests that nobody waits for: aio, read-ahead, RELEASE. FUSE's default is 12 */
+#define MAX_BACKGROUND       128 /* requests without a waiting caller: aio, read-ahead, RELEASE. FUSE's default: 12 */
 
 int daemon_fail(char *sentence, size_t size, int error, const char *format, ...)
 {
@@ -62,7 +62,7 @@ static void want(struct fuse_conn_info *conn, uint64_t flag)
 	(void)fuse_set_feature_flag(conn, flag);
 }
 
-/* libfuse sets the rings up after this. The environment could make it do so unasked (FUSE_URING_ENABLE). */
+/* libfuse sets up the rings after this. The environment (FUSE_URING_ENABLE) may have set the flag, too. */
 static void want_rings(struct fs *fs, struct fuse_conn_info *conn)
 {
 	if (fs->ring_reason != RING_REASON_NONE)
@@ -80,7 +80,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 
 	conn->max_write = fs->wsize;
 	conn->max_read = fs->rsize;
-	conn->max_readahead = kernel_mount_read_ahead(fs); /* at most; the mount has set what it got */
+	conn->max_readahead = kernel_mount_read_ahead(fs); /* a limit; kernel_mount() has set the value */
 	conn->max_background = MAX_BACKGROUND;
 	conn->time_gran = 1;
 	/* The server clears set-id bits on write, chown and truncate. */
@@ -97,21 +97,23 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_ASYNC_DIO);
 	if (fs->nfsacl)
 		want(conn, FUSE_CAP_DONT_MASK); /* default_acl.h */
-	/* OPEN may be answered ESTALE and repeated, so it must change nothing: SETATTR truncates. */
+	/* OPEN may be answered ESTALE and repeated, so it must not change the file: SETATTR truncates. */
 	fuse_unset_feature_flag(conn, FUSE_CAP_ATOMIC_O_TRUNC);
-	/* It would make the kernel ignore passthrough. */
+	/* With this flag the kernel would ignore passthrough. */
 	fuse_unset_feature_flag(conn, FUSE_CAP_WRITEBACK_CACHE);
 	fs->forgets_names = conn->proto_minor >= FUSE_MINOR_INC_EPOCH;
 	if (fs->probe && fs->options->local != LOCAL_URING && fuse_set_feature_flag(conn, FUSE_CAP_PASSTHROUGH)) {
-		/* Backing files may lie on overlayfs, as a container's root does, or the kernel lets overlayfs lie on
-		 * us. */
+		/*
+		 * Depth 1 allows backing files on overlayfs, such as a container's root. Depth 0 allows overlayfs on
+		 * top of this mount (underlay).
+		 */
 		conn->max_backing_stack_depth = fs->options->underlay ? 0 : 1;
 		fs->passthrough = true;
 	}
 	want_rings(fs, conn);
 	if (fs_may_be_local(fs) && probe_link_start(d) < 0)
 		log_error("the probe cannot be started; the mount stays remote");
-	/* Nobody waits for this mount any more: it was given up. */
+	/* The parent process has ended and does not wait for this mount any more. */
 	if (d->options->ready(d->options->arg) < 0)
 		fuse_session_exit(fs->session);
 }
@@ -134,7 +136,7 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 	lock_requests_set_operations(fs, &ops);
 	status_set_operations(&ops);
 	r = kernel_mount_new_session(fs, &ops, sentence, size);
-	/* First, so that a signal that ends us takes away what is mounted next. */
+	/* Before mounting, so that a signal that ends the daemon also unmounts. */
 	if (r == 0 && fuse_set_signal_handlers(fs->session) != 0)
 		r = daemon_fail(sentence, size, -EIO, "cannot set signal handlers");
 	if (r == 0)
@@ -157,7 +159,7 @@ static int run_loop(struct daemon *d)
 
 	if (!config)
 		return -ENOMEM;
-	/* No handler waits for anything, so more threads than CPUs would only contend. */
+	/* No handler waits, so more threads than CPUs would only contend. */
 	fuse_loop_cfg_set_max_threads(config, (unsigned)MAX(cpus, 2));
 	fuse_loop_cfg_set_idle_threads(config, (unsigned)MAX(cpus, 2));
 	r = fuse_session_loop_mt(d->fs.session, config);
@@ -201,10 +203,9 @@ static int start(struct daemon *d, char *sentence, size_t size)
 }
 
 /*
- * Before the unmount, which closes the descriptor that replies and the probe use.
- * struct server stops first: whatever waits for a server that is away ends, the probe's thread
- * among it. Then the broker session: its ended calls go on over RPC and end there. Then the reads of local
- * files, and what all those used.
+ * Stops all parts before the unmount, which closes the descriptor that replies and the probe use. struct server stops
+ * first: all waits for an absent server end then, the probe thread's too. The broker session stops next: its ended
+ * calls go on over RPC and fail there. The reads of local files stop last.
  */
 static void quiesce(struct daemon *d)
 {

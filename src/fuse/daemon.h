@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A mount from its options to its end: asks mountd, connects, mounts, runs the FUSE loop, and takes
- * everything down in the order in which the parts need each other.
+ * A mount from its options to its end: asks the mount daemon for the export, connects to the server, mounts, runs the
+ * FUSE loop, and stops and frees all parts in the order in which they need each other.
+ *
+ * One daemon per process. The main thread calls daemon_run(), which owns all state. The callbacks run on its thread,
+ * except ready(), which runs on one of libfuse's threads.
  */
 #pragma once
 
@@ -14,23 +17,25 @@ struct daemon_options {
 	const char *spec_text;
 	const char *directory; /* absolute */
 	/*
-	 * Called once, when the kernel has accepted the mount and requests are answered. A negative
-	 * errno ends the mount.
+	 * Called once, when the kernel has accepted the mount and the daemon can answer requests. A negative errno ends
+	 * the mount.
 	 */
 	int (*ready)(void *arg);
 	/*
-	 * Called once when the server does not answer and mounting goes on without anybody waiting (bg).
-	 * A negative errno ends that.
+	 * Called once, when the server does not answer and the daemon goes on trying in the background (bg). The
+	 * sentence says why. A negative errno ends the attempts.
 	 */
 	int (*waiting)(void *arg, const char *sentence);
-	/* Called once before the file system is mounted, for a last look; a negative errno and a sentence end that. */
+	/*
+	 * Called once, right before the file system is mounted, for the caller's last checks. A negative errno, with a
+	 * sentence that says why, ends the mount.
+	 */
 	int (*begin)(void *arg, char *sentence, size_t size);
 	void *arg;
 };
 
 /*
- * Runs the mount until it is unmounted or a signal ends it. 0, or a negative errno with the
- * sentence saying why mounting failed (-EPERM: this user may not mount there, or not at all); after
- * ready() was called it returns 0.
+ * Runs the mount until it is unmounted or a signal ends it. Returns 0, or a negative errno and a sentence that says why
+ * mounting failed (-EPERM: this user may not mount there, or not at all).
  */
 int daemon_run(const struct daemon_options *options, char *sentence, size_t size);

@@ -2,8 +2,8 @@
 /*
  * The parts of the daemon of one mount: the connection to the server, the link to the probe, and what they share.
  *
- * The main thread makes the daemon and takes it down (daemon.c). Callbacks come on the loop thread of struct server and
- * on the probe's thread, between the start of each and its stop.
+ * The main thread owns the daemon: it makes all parts, and stops and frees them (daemon.c). Callbacks run on the loop
+ * thread of struct server and on the probe's thread, between the start and the stop of each.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "fuse/daemon.h"
 #include "fuse/fs/fs.h"
 
-#define QUESTION_TIMEOUT_MS 30000 /* GETATTR for the mount's own use */
+#define QUESTION_TIMEOUT_MS 30000 /* of the daemon's own calls to the server */
 
 struct daemon {
 	struct fs fs;
@@ -20,24 +20,25 @@ struct daemon {
 	const struct server_version *version;
 	struct server_options server; /* set before the first attempt to connect */
 	struct server_place place;
-	char name[100]; /* of what is mounted, short enough for a sentence */
+	char name[100]; /* SERVER:/EXPORT, short enough for a sentence */
 	bool mounted;
 	sem_t connected;
-	bool root_stale; /* struct server's loop thread */
+	bool root_stale; /* the server does not know the root's handle; only struct server's loop thread uses this */
 };
 
-/* Writes the sentence; returns the error. */
+/* Writes the sentence, and returns the error. */
 int PRINTF(4, 5) daemon_fail(char *sentence, size_t size, int error, const char *format, ...);
 
 /*
- * connect.c: looks for the export, connects, and learns the root's attributes and the sizes of requests. Tries until
- * the server answers, refuses, or the time is over (retry=, bg, mounttimeout=). 0, or a negative errno and a sentence.
+ * connect.c: finds the export, connects, and asks for the root's attributes and the sizes of requests. Tries until the
+ * server answers or refuses, or the time is over (retry=, bg, mounttimeout=); the last attempt comes at the end of that
+ * time. Returns 0, or a negative errno and a sentence.
  */
 int connect_reach_server(struct daemon *d, char *sentence, size_t size);
 
 /*
- * probe_link.c: makes the probe and, where the options and the kernel allow it, the ring for local files: nothing with
- * local=off. The probe starts when the kernel has accepted the mount. 0, or a negative errno.
+ * probe_link.c: makes the probe and, if the options and the kernel allow it, the ring for local files. Makes nothing
+ * with local=off. The probe starts when the kernel has accepted the mount. Returns 0, or a negative errno.
  */
 int probe_link_make(struct daemon *d);
 int probe_link_start(struct daemon *d);

@@ -6,7 +6,7 @@
 #include "fuse/local/idle_ids.h"
 #include "fuse/request/convert.h"
 
-/* The probe's questions. */
+/* The callbacks of the probe: its questions about this mount, and its events (probe.h). */
 static int probe_root_attr(void *arg, struct broker_attr *ret)
 {
 	struct daemon *d = arg;
@@ -17,7 +17,8 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 	struct nfs_call call = look;
 	int r;
 
-	/* A server that answers from memory looks at the directory again (server_refresh.h), and says -EISDIR. */
+	/* COMMIT makes a server that answers from memory look at the root again (server_refresh.h); it fails: -EISDIR
+	 */
 	if (fs_server_remembers(&d->fs)) {
 		(void)server_call(d->fs.server, &look);
 		d->fs.counters.refreshes++;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Extended attributes: the two of POSIX ACLs, where the server has NFSACL, and no others, since NFSv3
- * has none. Who may is the server's to say; nothing is kept here.
+ * Extended attributes: the two of POSIX ACLs, if the server has NFSACL. There are no others, because NFSv3 has none.
+ * The server decides about access, and the daemon stores no ACLs.
  *
- * Without FUSE_POSIX_ACL, which would let the kernel decide by ACLs, it hands these attributes on
- * (fs/fuse/acl.c fuse_no_acl). Its question for security.capability, at each exec and now and then
- * before a write, is answered without the server.
+ * The mount does not use FUSE_POSIX_ACL, which would let the kernel decide by ACLs. Without this flag the kernel passes
+ * the ACL attributes to the daemon (fs/fuse/acl.c fuse_no_acl), but only in mounts of the initial user namespace. The
+ * kernel also asks for security.capability, at each exec and at times before a write; the daemon answers this without
+ * the server.
  *
- * Where the server has no NFSACL, or keeps no ACLs (NFS-Ganesha answers without entries), the answer is ENOSYS, which
- * ends the kernel's questions. The kernel hands ACL attributes on only in mounts of the initial user namespace.
+ * If the server has no NFSACL, or stores no ACLs (NFS-Ganesha answers without entries), the answer is ENOSYS, which
+ * ends the kernel's questions.
  */
 #include "fuse/acl/acl.h"
 #include "fuse/request/request.h"
@@ -42,10 +43,10 @@ struct set_request {
 };
 
 /*
- * Whether it is to be answered at all. The kernel remembers ENOSYS, says EOPNOTSUPP (ENODATA to who reads
- * an ACL) from then on, and never asks again.
+ * True if the request was answered with ENOSYS, because the server has no ACLs. The kernel remembers ENOSYS and never
+ * asks again: callers get EOPNOTSUPP from then on, or ENODATA when they read an ACL.
  */
-static bool refused(fuse_req_t req)
+static bool answered_enosys(fuse_req_t req)
 {
 	struct fs *fs = fuse_req_userdata(req);
 
@@ -70,7 +71,7 @@ static void ask(struct request *r, bool access, bool dflt, void (*done)(struct n
 	request_send(r, NFS_GETACL, done);
 }
 
-/* One of the ACLs that the server answered; an access ACL that is only the mode is none. */
+/* Takes one of the two ACLs from the server's answer. An access ACL that says no more than the mode counts as none. */
 static int take(const struct nfs_acls *from, enum acl_kind kind, struct posix_acl *ret)
 {
 	int error = kind == ACL_KIND_ACCESS ? posix_acl_from_nfs(from->access, from->access_count, ret)
@@ -81,7 +82,7 @@ static int take(const struct nfs_acls *from, enum acl_kind kind, struct posix_ac
 	return error;
 }
 
-/* Replies with a value or a list, or its size, as getxattr(2) does. */
+/* Replies with the data, or with its size if the caller's buffer has size 0, as getxattr(2) does. */
 static void reply_sized(struct get_request *g, const void *data, size_t size)
 {
 	if (g->size == 0)
@@ -147,7 +148,7 @@ static void get(fuse_req_t req, fuse_ino_t ino, enum acl_kind kind, size_t size,
 	g->kind = kind;
 	g->size = size;
 	directory = S_ISDIR(g->r.inode->type);
-	/* Symbolic links have none, and only directories a default one. */
+	/* Symbolic links have no ACLs, and only directories have a default ACL. */
 	if (S_ISLNK(g->r.inode->type) && list)
 		reply_sized(g, NULL, 0);
 	else if (S_ISLNK(g->r.inode->type))
@@ -164,7 +165,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 {
 	enum acl_kind kind = kind_of(name);
 
-	if (refused(req))
+	if (answered_enosys(req))
 		return;
 	if (kind == ACL_KIND_NONE)
 		(void)fuse_reply_err(req, EOPNOTSUPP);
@@ -174,7 +175,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 
 static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
 {
-	if (!refused(req))
+	if (!answered_enosys(req))
 		get(req, ino, ACL_KIND_NONE, size, true);
 }
 
@@ -188,13 +189,13 @@ static void set_done(struct nfs_call *call)
 	struct set_request *s = set_from_call(call);
 
 	default_acl_forget(s->r.inode);
-	/* The mode goes with the access ACL, and the kernel does not know. */
+	/* SETACL has also changed the mode, which the kernel does not know. */
 	if (call->error == 0)
 		fs_invalidate_attributes(s->r.fs, s->r.inode);
 	request_end_error(&s->r, call->error);
 }
 
-/* Everything is known: the ACL that is set, the other one, the owner and the mode. */
+/* Both ACLs, the owner and the mode are known: sends SETACL. */
 static void send_acls(struct set_request *s, const struct nfs_attr *attr)
 {
 	struct nfs_acls *args = &s->r.call.args.acl;
@@ -236,7 +237,10 @@ static void set_others_known(struct nfs_call *call)
 		send_acls(s, &call->attr);
 }
 
-/* SETACL sets both ACLs of a directory, so the other one is asked for; and a mode when an ACL goes. */
+/*
+ * Asks for the present ACLs and attributes. SETACL sets both ACLs of a directory, so it needs the other one; and the
+ * removal of an access ACL needs the mode.
+ */
 static void set_settled(struct behind_wait *w, int error)
 {
 	struct set_request *s = CONTAINER_OF(w, struct set_request, wait);
@@ -267,14 +271,14 @@ static void set(fuse_req_t req, fuse_ino_t ino, const char *name, const void *va
 	error = posix_acl_from_xattr(value, size, &s->acls[s->kind]);
 	if (error == 0 && S_ISLNK(s->r.inode->type))
 		error = -EOPNOTSUPP;
-	/* fs/posix_acl.c set_posix_acl: taking away what cannot be there is fine. */
+	/* fs/posix_acl.c set_posix_acl: only directories have a default ACL; the removal from a file succeeds. */
 	else if (error == 0 && s->kind == ACL_KIND_DEFAULT && !S_ISDIR(s->r.inode->type))
 		error = s->acls[s->kind].count > 0 ? -EACCES : 1;
 	if (error != 0) {
 		request_end_error(&s->r, MIN(error, 0));
 		return;
 	}
-	/* A write that came before must not find itself forbidden. */
+	/* The new ACL must not forbid a write that the caller sent before. */
 	s->wait.done = set_settled;
 	s->wait.patience = request_patience(&s->r);
 	write_behind_settle(&s->r.inode->behind, &s->wait);
@@ -283,13 +287,13 @@ static void set(fuse_req_t req, fuse_ino_t ino, const char *name, const void *va
 /* XATTR_CREATE and XATTR_REPLACE mean nothing for ACLs (fs/xattr.c do_setxattr). */
 static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value, size_t size, int flags)
 {
-	if (!refused(req))
+	if (!answered_enosys(req))
 		set(req, ino, name, value, size);
 }
 
 static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 {
-	if (!refused(req))
+	if (!answered_enosys(req))
 		set(req, ino, name, NULL, 0);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The handlers of extended attributes, which over NFSv3 are POSIX ACLs and nothing else. libfuse's table of handlers is
- * constant once the session is made; handlers run on any of libfuse's threads, and none of them waits.
+ * The handlers of extended attributes; over NFSv3 these are only POSIX ACLs. No state: libfuse's table of handlers is
+ * constant once the FUSE session is made. Handlers run on any of libfuse's threads, and no handler waits.
  */
 #pragma once
 

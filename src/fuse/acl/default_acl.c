@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "fuse/kernel/posix_acl.h"
 
-/* GETACL of the directory, while the request with the call to make waits. */
+/* GETACL of the directory, for which a request waits: the request sends proc afterwards. */
 struct question {
 	struct nfs_call call;
 	struct request *r;
@@ -22,7 +22,7 @@ static void send_limited(struct request *r, enum nfs_proc proc, void (*done)(str
 	request_send(r, proc, done);
 }
 
-static void answered(struct nfs_call *call)
+static void on_default_acl(struct nfs_call *call)
 {
 	struct question *q = CONTAINER_OF(call, struct question, call);
 	struct request *r = q->r;
@@ -46,7 +46,7 @@ static void answered(struct nfs_call *call)
 	{
 		LOCKED(&r->inode->lock);
 		known.version = r->inode->default_acl.version;
-		/* Not what was before it was set meanwhile. */
+		/* If default_acl_forget() was called meanwhile, the answer may be older than the present ACL. */
 		if (known.version == q->version)
 			r->inode->default_acl = known;
 	}
@@ -54,7 +54,7 @@ static void answered(struct nfs_call *call)
 	free(q);
 }
 
-static bool given_up(struct nfs_call *call)
+static bool question_given_up(struct nfs_call *call)
 {
 	return request_given_up(CONTAINER_OF(call, struct question, call)->r);
 }
@@ -85,8 +85,8 @@ void default_acl_send(struct request *r, enum nfs_proc proc, void (*done)(struct
 		.cred = r->call.cred,
 		.fh = r->call.fh,
 		.args.acl.mask = NFS_ACL_DEFAULT | NFS_ACL_DEFAULT_COUNT,
-		.given_up = given_up,
-		.done = answered};
+		.given_up = question_given_up,
+		.done = on_default_acl};
 	q->r = r;
 	q->proc = proc;
 	q->done = done;
