@@ -32,7 +32,7 @@ static struct request *from_call(struct nfs_call *call)
 	return CONTAINER_OF(call, struct request, call);
 }
 
-/* Replies with the attributes that came; asks for them when they did not. */
+/* Replies with the attributes of the answer, or asks for them if the answer has none. */
 static void attr_done(struct nfs_call *call)
 {
 	struct request *r = from_call(call);
@@ -47,7 +47,7 @@ static void attr_done(struct nfs_call *call)
 		request_send(r, NFS_GETATTR, attr_done);
 		return;
 	}
-	/* Another file by now: the kernel would give the inode up for ever, even the root's. */
+	/* The handle's file has another type now. The kernel would mark the inode bad for ever, even the root's. */
 	if ((call->attr.mode & S_IFMT) != r->inode->type) {
 		request_end_error(r, -ESTALE);
 		return;
@@ -62,13 +62,13 @@ static void ask_for_attributes(void *arg)
 	request_send(arg, NFS_GETATTR, attr_done);
 }
 
-/* The server's own, or those of the file that it does not know to have changed. */
+/* Sends GETATTR, after the server has looked at local changes of the file that it may not know (server_refresh.h). */
 static void ask_server_for_attributes(struct request *r)
 {
 	server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), ask_for_attributes, r);
 }
 
-/* What the sidecar cannot tell, the server does. */
+/* If the sidecar has no attributes of the file, asks the server. */
 static void local_attr_done(struct broker_call *call, int error, const void *body)
 {
 	struct request *r = &CONTAINER_OF(call, struct getattr_request, broker)->r;
@@ -84,7 +84,7 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
 	attr_done(&r->call);
 }
 
-/* By the descriptor that the file is read by, if there is one. */
+/* True if the daemon has a descriptor of the backing file: the call has the backing file's attributes then. */
 static bool know_attributes(struct request *r)
 {
 	struct granted_file *granted = granted_file_of(r->fs, r->inode);
@@ -103,7 +103,7 @@ static bool know_attributes(struct request *r)
 	return true;
 }
 
-static void getattr_settled(struct behind_wait *w, int error)
+static void on_getattr_settled(struct behind_wait *w, int error)
 {
 	struct getattr_request *g = CONTAINER_OF(w, struct getattr_request, wait);
 	struct request *r = &g->r;
@@ -126,7 +126,7 @@ static void getattr_settled(struct behind_wait *w, int error)
 	probe_send(r->fs->probe, &g->broker, BROKER_OPEN, &body, sizeof(body));
 }
 
-/* What was written before is in the answer: size and times. */
+/* Waits for the writes that came before, so that the answer has their size and times. */
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct getattr_request *g = calloc(1, sizeof(*g));
@@ -137,12 +137,12 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	}
 	if (request_init(&g->r, req, ino, NULL, NULL) < 0)
 		return;
-	g->wait.done = getattr_settled;
+	g->wait.done = on_getattr_settled;
 	g->wait.patience = request_patience(&g->r);
 	write_behind_settle(&g->r.inode->behind, &g->wait);
 }
 
-/* nfstime3 has 32 bits and no sign; like the kernel's client take the nearest time that it can say. */
+/* nfstime3 has 32 bits without a sign. Returns the nearest time that it can represent, as the kernel's client does. */
 static struct timespec nfs_time(struct timespec t)
 {
 	if (t.tv_sec < 0)
@@ -223,8 +223,8 @@ static void start_setattr(struct setattr_request *s)
 	struct request *r = &s->p.r;
 
 	/*
-	 * A write that a restarted server lost must not be sent again after the truncation, and neither
-	 * it nor COMMIT find itself forbidden by the new mode or owner.
+	 * Commits all writes first. A write that a restarted server has lost must not be sent again after the
+	 * truncation, and the new mode or owner must not forbid a WRITE or COMMIT.
 	 */
 	if ((a->set_size || a->set_mode || a->set_uid || a->set_gid) && write_log_dirty(&r->inode->writes)) {
 		s->wait.done = on_setattr_committed;
@@ -277,7 +277,7 @@ static void access_done(struct nfs_call *call)
 	request_end_error(r, error);
 }
 
-/* Which ACCESS bits a mask of R_OK, W_OK, X_OK stands for; fs/nfs/dir.c nfs_access_calc_mask. */
+/* Returns the ACCESS bits for a mask of R_OK, W_OK, X_OK; fs/nfs/dir.c nfs_access_calc_mask. */
 static uint32_t access_bits(uint32_t type, int mask)
 {
 	uint32_t bits = 0;
@@ -299,7 +299,7 @@ static void op_access(fuse_req_t req, fuse_ino_t ino, int mask)
 		return;
 	r->call.args.access.bits = access_bits(r->inode->type, mask);
 	if (r->call.args.access.bits == 0)
-		request_send(r, NFS_GETATTR, access_done); /* F_OK: the file must be there */
+		request_send(r, NFS_GETATTR, access_done); /* F_OK: the file must exist */
 	else if (known_allowed(r->fs, r->inode, &r->call.cred, r->call.args.access.bits))
 		request_end_error(r, 0);
 	else

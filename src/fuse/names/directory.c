@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Directories. An offset is the server's cookie of the entry before it, so telldir and seekdir work
- * and no list is kept but the entries of the last reply, for as long as the kernel's next request
- * goes on where they do.
+ * Directories. The offset of an entry is the server's cookie of the entry before it, so telldir(3) and seekdir(3) work
+ * without a stored list. The daemon keeps only the entries of the server's last reply, and uses them as long as the
+ * kernel's next request continues within them.
  */
 #include "base/clock.h"
 #include "fuse/names/handlers.h"
@@ -18,36 +18,36 @@
 #include "fuse/request/special_file.h"
 #include "localiofs/reason.h"
 
-#define REPLY_BYTES 65536 /* of directory asked for at once */
+#define REPLY_BYTES 65536 /* requested per READDIR */
 
-/* An entry of the last reply, in memory of its own. */
+/* An entry of the last reply, in its own memory. */
 struct listed {
 	struct nfs_entry entry;
 	char name[];
 };
 
 /*
- * An open directory. The lock guards the batch: the kernel sends one READDIR of an open file at a
- * time, but nothing here depends on it.
+ * An open directory. The batch is the list of entries in the server's last reply. The lock guards the batch, so that
+ * nothing depends on the kernel's order, which is one READDIR per open directory at a time.
  */
 struct directory {
 	struct opened opened; /* in the inode's list */
-	struct inode *inode;  /* the kernel keeps it while this is open */
-	atomic_uint refs;     /* the open one's, and one a request: its reply lets the kernel close */
+	struct inode *inode;  /* no reference: the kernel remembers the inode while the directory is open */
+	atomic_uint refs;     /* one of the open directory, and one per request: after its reply the kernel may close */
 	struct nfs_cred cred;
 	pthread_mutex_t lock;
 	struct nfs_verf verf;
 	uint64_t epoch, asked; /* of the batch: known_epoch(), attr_clock() */
-	uint64_t came_ms;      /* when it did */
+	uint64_t came_ms;      /* when the batch came */
 	struct listed **batch;
 	size_t count;
-	uint64_t first; /* the offset that the batch starts at */
-	/* For a server whose cookies go round in a circle: see goes_round(). */
+	uint64_t first; /* the offset at which the batch starts */
+	/* Against a server whose cookies form a circle: goes_round(). */
 	uint64_t last, mark;
 	unsigned batches, mark_after;
-	bool eof;   /* the batch is the directory's last */
+	bool eof;   /* the batch is the last of the directory */
 	bool plus;  /* the batch has handles and attributes */
-	bool plain; /* this listing is without these: the server could not list an entry with them */
+	bool plain; /* this listing uses READDIR: the server's READDIRPLUS has failed */
 };
 
 struct readdir_request {
@@ -142,9 +142,9 @@ static void opendir_done(struct nfs_call *call)
 }
 
 /*
- * As the kernel's NFS client does, ACCESS decides (nfs_permission). An O_SYNC open of the root by
- * the mount's owner asks nobody: localioctl must get through while the server is away, and a
- * listing on such a descriptor is decided by READDIR itself.
+ * ACCESS decides, as in the kernel's NFS client (nfs_permission). But an O_SYNC open of the root by the mount's owner
+ * succeeds without a question, because localioctl must work while the server is away. For a listing on such a
+ * descriptor, the server checks the permission at READDIR.
  */
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -168,7 +168,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		reply_opendir(o);
 		return;
 	}
-	/* LOOKUP as well, which who lists a directory asks for next. */
+	/* LOOKUP as well: a caller who lists a directory usually looks up its names next. */
 	r->call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_LOOKUP;
 	request_send(r, NFS_ACCESS, opendir_done);
 }
@@ -186,8 +186,8 @@ struct fsyncdir_request {
 	struct broker_call broker;
 };
 
-/* Where the sidecar may not do it this mount is in the place of a remote one. */
-static void directory_synced(struct broker_call *call, int error, const void *body)
+/* If the sidecar may not sync the directory, fsync(2) succeeds as on a remote mount. */
+static void on_directory_synced(struct broker_call *call, int error, const void *body)
 {
 	struct request *r = &CONTAINER_OF(call, struct fsyncdir_request, broker)->r;
 	const struct broker_status *reply = body;
@@ -197,8 +197,8 @@ static void directory_synced(struct broker_call *call, int error, const void *bo
 }
 
 /*
- * NFS servers make changes of names stable before they answer, RFC 1813 4.8. Not all do, and NFS has no call for it: so
- * the sidecar does, where there is one.
+ * NFS servers must make changes of names stable before they answer (RFC 1813 4.8). Not all servers do, and NFS has no
+ * call to demand it, so the sidecar syncs the directory while the mount has a session.
  */
 static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
@@ -218,7 +218,7 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 	request_init_open(&s->r, req, ino, &directory_of(fs, fi)->cred);
 	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
 		.cred = request_broker_cred(&s->r.call.cred)};
-	s->broker.done = directory_synced;
+	s->broker.done = on_directory_synced;
 	probe_send(fs->probe, &s->broker, BROKER_SYNC_DIR, &body, sizeof(body));
 }
 
@@ -227,7 +227,7 @@ static bool is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Whether the kernel may know better: it wrote to the file since, or was told later attributes. */
+/* True if the kernel may know newer attributes: it has written to the file since, or got later attributes. */
 static bool is_outdated(const struct readdir_request *q, const struct nfs_fh *fh)
 {
 	struct inode *i = inode_table_find(q->r.fs->inodes, fh);
@@ -238,7 +238,7 @@ static bool is_outdated(const struct readdir_request *q, const struct nfs_fh *fh
 	return outdated;
 }
 
-/* Adds one entry to the buffer; returns its size there, more than fits when it does not fit. */
+/* Adds an entry to the buffer. Returns the entry's size, which is more than space if the entry does not fit. */
 static size_t add_entry(struct readdir_request *q, char *buf, size_t space, const struct nfs_entry *e)
 {
 	struct request *r = &q->r;
@@ -252,7 +252,10 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 		return fuse_add_direntry(r->req, buf, space, e->name, &st, (off_t)e->cookie);
 	}
 	entry.attr.st_ino = e->fileid;
-	/* Without a node id the kernel keeps only the name. Each caller looks up a special file anew. */
+	/*
+	 * An entry without a node id gives the kernel only the name. Special files get no node id, because each caller
+	 * needs a LOOKUP (special_file.h).
+	 */
 	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_special_file(e->attr.mode) &&
 		!is_outdated(q, &e->fh) &&
 		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
@@ -270,7 +273,7 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 	return used;
 }
 
-/* The index in the batch at which an offset goes on; count when the batch does not have it. */
+/* Returns the index of the batch's entry at this offset, or count if the batch does not have the entry. */
 static size_t batch_position(const struct directory *d, uint64_t offset)
 {
 	if (d->count == 0)
@@ -283,7 +286,7 @@ static size_t batch_position(const struct directory *d, uint64_t offset)
 	return d->count;
 }
 
-/* With the directory's lock: replies from the batch; false when it has nothing for the offset. */
+/* Replies from the batch. False if the batch has no entries for the offset. The caller holds the directory's lock. */
 static bool reply_from_batch(struct readdir_request *q)
 {
 	struct directory *d = q->dir;
@@ -315,8 +318,9 @@ static bool reply_from_batch(struct readdir_request *q)
 }
 
 /*
- * Brent's way to find a circle: a cookie is remembered, and another one after twice as many batches.
- * Whoever comes across it again has not sought to an earlier place but was led there.
+ * True if the server's cookies form a circle. Brent's algorithm: remembers a cookie, and the next one after twice as
+ * many batches. The batches follow each other without a seek, so if the remembered cookie comes again, the server has
+ * led there.
  */
 static bool goes_round(struct readdir_request *q, const struct nfs_call *call)
 {
@@ -373,9 +377,10 @@ static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 }
 
 /*
- * True for an error of READDIRPLUS that may be that of one entry, or of the procedure: READDIR, which needs no more
- * than the directory, may do. NFS-Ganesha fails so once it has forgotten where a device or socket is (GETATTR after a
- * restart), for as long as it remembers that file. What is the directory's own, READDIR says as well.
+ * True for an error of READDIRPLUS that may come from one entry or from the procedure, so that READDIR, which needs
+ * only the directory, may succeed. After a restart, NFS-Ganesha fails like this if it does not know the place of a
+ * device or socket (GETATTR), for as long as it remembers that file. If the directory itself has the error, READDIR
+ * fails, too.
  */
 static bool may_list_plainly(int error)
 {
@@ -413,7 +418,7 @@ static void readdir_done(struct nfs_call *call)
 		LOCKED(&d->lock);
 		if (error == 0)
 			error = take_batch(q, call);
-		/* A reply without entries that is not the end would be asked for again for ever. */
+		/* Without this error, a reply without entries before the end would be requested for ever. */
 		if (error == 0 && d->count == 0 && !d->eof)
 			error = -EIO;
 		if (error < 0)
@@ -424,14 +429,14 @@ static void readdir_done(struct nfs_call *call)
 	unref_directory(d);
 }
 
-/* With the directory's lock: rewinddir wants what is there now, and a fresh verifier. */
+/* Starts the listing anew: rewinddir(3) must show new entries, with a new verifier. The caller holds the lock. */
 static void restart(struct directory *d)
 {
 	drop_batch(d);
 	d->plain = false;
 }
 
-/* With the directory's lock: what the call asks for. */
+/* Fills the call's arguments. The caller holds the directory's lock. */
 static void fill_call(struct readdir_request *q)
 {
 	struct nfs_call *call = &q->r.call;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The handlers of names and attributes, one function per file that puts its own into libfuse's table. The table is
- * constant once the session is made; handlers run on any of libfuse's threads, and none of them waits.
+ * The handlers of names and attributes. Each file has one function that puts the file's handlers into libfuse's table.
+ * No state: the table is constant once the FUSE session is made. Handlers run on any of libfuse's threads, and no
+ * handler waits.
  */
 #pragma once
 

@@ -111,7 +111,7 @@ static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 	make(req, parent, name, target, NFS_SYMLINK, 0777, 0);
 }
 
-/* mknod(2) of a regular file is a CREATE: NFSv3's MKNOD makes none. */
+/* mknod(2) of a regular file becomes a CREATE, because NFSv3's MKNOD makes no regular files. */
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
 	make(req, parent, name, NULL, S_ISREG(mode) ? NFS_CREATE : NFS_MKNOD, mode, rdev);
@@ -165,7 +165,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 	silly_replace_name(r, rename_now);
 }
 
-/* LINK answers with the attributes of the file, whose handle is known. */
+/* The answer to LINK has the file's attributes but not its handle, which is known. */
 static void link_done(struct nfs_call *call)
 {
 	struct request *r = from_call(call);
@@ -193,7 +193,7 @@ static void link_access_done(struct nfs_call *call)
 		request_send(r, NFS_LINK, link_done);
 }
 
-/* fs.protected_hardlinks; where nobody can tell, it is on. */
+/* True if fs.protected_hardlinks is on, or cannot be read. */
 static bool hard_links_are_protected(void)
 {
 	char text[16];
@@ -202,9 +202,9 @@ static bool hard_links_are_protected(void)
 }
 
 /*
- * With fs.protected_hardlinks only who may read and write a file, or owns it, may give it another
- * name (fs/namei.c may_linkat). The kernel has looked at everything but that permission, which it
- * leaves to us without asking.
+ * With fs.protected_hardlinks, only the owner of a file, or a caller who may read and write it, may give it another
+ * name (fs/namei.c may_linkat). The kernel has checked all other conditions, but leaves this permission to the daemon,
+ * and does not ask for it.
  */
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
 {

@@ -10,23 +10,23 @@
 #include "fuse/names/silly_removal.h"
 
 /*
- * The rename that comes before a removal. It has a call of its own, so that the request's is
- * untouched when the request goes on.
+ * The silly rename of one file (the victim). It has a call of its own, so that the request's call is unchanged when the
+ * request goes on.
  */
 struct silly {
 	struct nfs_call call;
 	struct request *r;
 	void (*go_on)(struct request *r);
 	struct inode *victim;
-	struct inode *directory; /* of both its names; the request's */
-	bool taking;             /* counted in the victim */
-	bool ends_request;       /* the rename does the removal's work */
-	bool linked;             /* the victim got a second name, its first is still there */
-	uint32_t owner;          /* the victim's */
+	struct inode *directory; /* of the victim's old and new name; the request has the reference */
+	bool taking;             /* counted in victim.taking */
+	bool ends_request;       /* UNLINK: the silly rename replaces the removal */
+	bool linked;             /* the victim gets a second name by LINK, and keeps its first name */
+	uint32_t owner;          /* the victim's uid */
 	char name[sizeof(((struct silly_place *)NULL)->name)];
 	struct nfs_fh dir;
-	const char *victim_name;   /* the request's */
-	struct silly_place *place; /* made beforehand, for the victim */
+	const char *victim_name;   /* the request's string */
+	struct silly_place *place; /* allocated before the rename, for the victim */
 };
 
 static atomic_uint silly_count;
@@ -59,7 +59,7 @@ static bool silly_given_up(struct nfs_call *call)
 	return request_given_up(CONTAINER_OF(call, struct silly, call)->r);
 }
 
-static void silly_renamed(struct nfs_call *call)
+static void on_silly_renamed(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
 	struct fs *fs = s->r->fs;
@@ -69,13 +69,14 @@ static void silly_renamed(struct nfs_call *call)
 	(void)known_change_end(fs, s->directory, NULL, 0, &asked);
 	silly_names_changed(fs, s->victim);
 
-	/* The server has no hard links, or no more for this file; or the LINK was sent twice. */
+	/* The server allows no hard link to this file, or the LINK was sent twice: renames the victim instead. */
 	if (s->linked && (call->error == -EOPNOTSUPP || call->error == -EMLINK || call->error == -EPERM ||
 				 call->error == -EEXIST)) {
 		rename_victim(s);
 		return;
 	}
-	/* Nobody waits for the answer, and it may have been done: the last close tries to clean up. */
+	/* -EINTR: the caller was killed, but the server may have done the rename. So the last close removes the name.
+	 */
 	if (call->error < 0 && call->error != -EINTR) {
 		silly_end(s, call->error);
 		return;
@@ -104,13 +105,13 @@ static void rename_victim(struct silly *s)
 	s->call.name = s->victim_name;
 	s->call.name2 = s->name;
 	s->call.proc = NFS_RENAME;
-	s->call.done = silly_renamed;
+	s->call.done = on_silly_renamed;
 	s->call.given_up = silly_given_up;
 	known_change_begin(s->directory);
 	server_submit(s->r->fs->server, &s->call);
 }
 
-/* Before a rename over it: should that fail, the victim still has its name. */
+/* Before another file is renamed over the victim: if that rename fails, the victim still has its first name. */
 static void link_victim(struct silly *s)
 {
 	s->linked = true;
@@ -118,17 +119,17 @@ static void link_victim(struct silly *s)
 	s->call.fh2 = s->dir;
 	s->call.name = s->name;
 	s->call.proc = NFS_LINK;
-	s->call.done = silly_renamed;
+	s->call.done = on_silly_renamed;
 	s->call.given_up = silly_given_up;
 	known_change_begin(s->directory);
 	server_submit(s->r->fs->server, &s->call);
 }
 
 /*
- * In a sticky directory whoever owns neither that nor the file may link it and not remove the link:
- * the server refuses the rename, too, and no .nfs name may be left of it.
+ * In a sticky directory, a caller who owns neither the directory nor the file may make a link but may not remove it. So
+ * no link is made, which would stay as a .nfs name; the server will refuse the caller's rename, too.
  */
-static void directory_known(struct nfs_call *call)
+static void on_directory_attributes(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
 	uint32_t uid = call->cred.uid;
@@ -141,7 +142,10 @@ static void directory_known(struct nfs_call *call)
 		link_victim(s);
 }
 
-/* True if nobody has anything open, and it is known whose name it is: no question need be asked of the server. */
+/*
+ * True if no silly rename is needed, without a question to the server: the mount has no open files, and the owner of
+ * the name is known. OPENs of this file wait then until the request ends.
+ */
 static bool hold_known(struct request *r, struct inode *directory, const char *name)
 {
 	struct fs *fs = r->fs;
@@ -160,13 +164,13 @@ static bool hold_known(struct request *r, struct inode *directory, const char *n
 	return !open;
 }
 
-static void silly_looked_up(struct nfs_call *call)
+static void on_victim_looked_up(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
 	struct request *r = s->r;
 	bool open = false, is_silly = false;
 
-	/* Not knowing whether the file is open, nothing may happen to its name. */
+	/* The victim is not known, so it may be open: its name must stay. */
 	if (call->error < 0 && call->error != -ENOENT) {
 		silly_end(s, call->error);
 		return;
@@ -180,15 +184,15 @@ static void silly_looked_up(struct nfs_call *call)
 		is_silly = s->victim->silly && nfs_fh_equal(&s->victim->silly->dir, &s->dir) &&
 			   strcmp(s->victim->silly->name, s->victim_name) == 0;
 	}
-	/* The file that lies under it is open; fs/nfs/dir.c nfs_unlink says so too. */
+	/* The name is the .nfs name of an open file: -EBUSY, as from fs/nfs/dir.c nfs_unlink. */
 	if (is_silly) {
 		silly_end(s, -EBUSY);
 		return;
 	}
-	/* The file has another name and stays without this one. */
+	/* The file has another name, so it stays on the server without this name. */
 	if (open && call->has_attr && call->attr.nlink > 1)
 		open = false;
-	/* A rename onto another name of the same file does nothing: let the server say so. */
+	/* RENAME between two names of the same file does nothing: the server answers. */
 	if (open && r->call.proc == NFS_RENAME && nfs_fh_equal(&s->victim->fh, &r->entry_fh))
 		open = false;
 	if (!open) {
@@ -210,7 +214,7 @@ static void silly_looked_up(struct nfs_call *call)
 	s->owner = call->has_attr ? call->attr.uid : call->cred.uid;
 	s->call.fh = s->dir;
 	s->call.proc = NFS_GETATTR;
-	s->call.done = directory_known;
+	s->call.done = on_directory_attributes;
 	server_submit(r->fs->server, &s->call);
 }
 
@@ -241,7 +245,7 @@ static void look_up_victim(struct request *r, void (*go_on)(struct request *r), 
 	s->call.fh = directory->fh;
 	s->call.name = name;
 	s->call.proc = NFS_LOOKUP;
-	s->call.done = silly_looked_up;
+	s->call.done = on_victim_looked_up;
 	s->call.given_up = silly_given_up;
 	server_submit(r->fs->server, &s->call);
 }
@@ -251,8 +255,8 @@ void silly_remove_name(struct request *r, void (*go_on)(struct request *r))
 	look_up_victim(r, go_on, r->inode, r->name, true);
 }
 
-/* The source's handle is needed to tell whether both names are one file. */
-static void source_looked_up(struct nfs_call *call)
+/* LOOKUP of the old name: its handle tells whether both names are the same file's. */
+static void on_source_looked_up(struct nfs_call *call)
 {
 	struct request *r = CONTAINER_OF(call, struct request, call);
 
@@ -272,5 +276,5 @@ void silly_replace_name(struct request *r, void (*go_on)(struct request *r))
 		return;
 	}
 	r->then = go_on;
-	request_send(r, NFS_LOOKUP, source_looked_up);
+	request_send(r, NFS_LOOKUP, on_source_looked_up);
 }

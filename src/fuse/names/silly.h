@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Silly rename: NFSv3 has no open files. A file that this mount has open, and that a caller removes or renames over, is
- * renamed to .nfs<fileid><count> in its directory instead, and removed at its last close (fs/nfs/unlink.c
- * nfs_sillyrename; silly_removal.h).
+ * Silly rename. NFSv3 has no open files, so a server would remove a file that a client still reads. If this mount has a
+ * file open, and a caller removes it or renames another file over it, the mount renames the open file to
+ * .nfs<fileid><count> in its directory, and removes that name at the last close (fs/nfs/unlink.c nfs_sillyrename;
+ * silly_removal.h).
  *
- * An OPEN on its way counts as an open file (fuse/fs/open_hold.h). The inode's lock guards the file's .nfs name. The
- * functions belong to a request, are called on any thread without locks, and do not wait.
+ * An OPEN on its way counts as an open file (fuse/fs/open_hold.h). The inode's lock guards the file's .nfs name; the
+ * request owns all other state. The functions are called on any thread without locks, and do not wait.
  */
 #pragma once
 
 #include "fuse/request/request.h"
 
 /*
- * Before r->call removes r->name from r->inode: if an open file has that name, the file is renamed and the request is
- * answered. Otherwise go_on() is called.
+ * Called before r->call removes r->name from the directory r->inode. If an open file has that name, renames the file
+ * and answers the request. Otherwise calls go_on().
  */
 void silly_remove_name(struct request *r, void (*go_on)(struct request *r));
 
-/* Before r->call renames a file to r->name2 in r->inode2: go_on() is called when no open file has that name any more.
- */
+/* Called before r->call renames a file to r->name2 in r->inode2. Calls go_on() when no open file has only that name. */
 void silly_replace_name(struct request *r, void (*go_on)(struct request *r));

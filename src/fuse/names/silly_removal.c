@@ -6,7 +6,7 @@
 
 #include "fuse/fs/open_hold.h"
 
-static atomic_uint silly_open; /* files that are open under such a name */
+static atomic_uint silly_open; /* the number of files with a .nfs name */
 
 void silly_name_given(void)
 {
@@ -20,21 +20,24 @@ void silly_names_changed(struct fs *fs, struct inode *file)
 	fs_invalidate_attributes(fs, file);
 }
 
-/* What it waits for may be in other directories, or stay open: 11 tries in a quarter of a second. */
+/*
+ * RMDIR is sent up to 11 times within a quarter of a second. No more, because the removals that it waits for may be in
+ * other directories, or the files may stay open.
+ */
 #define RMDIR_TRIES         11
 #define RMDIR_TRIES_AT_ONCE 3
 
-/* A RMDIR, which may have to wait for removals. */
+/* An RMDIR, which may wait for removals. */
 struct rmdir_request {
 	struct request r;
 	struct list node;
-	unsigned tries; /* how often it was sent */
-	uint64_t ended; /* removals.ended before it was sent */
-	uint64_t last;  /* number of the newest removal that it waits for */
-	unsigned left;  /* how many those are */
+	unsigned tries; /* how often RMDIR was sent */
+	uint64_t ended; /* removals.ended before RMDIR was sent */
+	uint64_t last;  /* the number of the newest removal for which RMDIR waits */
+	unsigned left;  /* the number of removals for which RMDIR still waits */
 };
 
-/* Removals are under way without anybody who waits; but for who removes their directory. */
+/* The removals under way, and the RMDIRs that wait for them. No other caller waits for a removal. */
 static struct {
 	pthread_mutex_t lock;
 	struct list waiting; /* struct rmdir_request.node */
@@ -51,8 +54,8 @@ struct removal {
 	struct inode *dir;  /* a reference; NULL when the kernel does not know it */
 	sem_t *done;
 	struct request *request; /* silly_rename_failed() */
-	bool last;               /* the file has no other name, and OPENs wait */
-	int error;               /* its answer */
+	bool last;               /* the .nfs name is the file's only name, and OPENs wait */
+	int error;               /* the answer to that request */
 };
 
 static void rmdir_done(struct nfs_call *call);
@@ -82,8 +85,8 @@ static void end_rmdirs(struct list *from, bool killed)
 }
 
 /*
- * The server may do RMDIR before a REMOVE that was sent earlier, and the kernel tells of the last close
- * after close(2), perhaps only now: the directory may be empty soon. fs/nfs/dir.c nfs_rmdir waits likewise.
+ * On ENOTEMPTY the directory may be empty soon: the server may do RMDIR before a REMOVE that was sent earlier, and the
+ * kernel sends RELEASE some time after close(2). fs/nfs/dir.c nfs_rmdir waits, too.
  */
 static void rmdir_done(struct nfs_call *call)
 {
@@ -116,7 +119,7 @@ void silly_remove_directory(fuse_req_t req, fuse_ino_t parent, const char *name)
 		send_rmdir(q);
 }
 
-/* It goes on, without those who were killed while they waited for it. */
+/* The removal itself is never given up. Ends the waiting OPENs and RMDIRs whose callers were killed. */
 static bool removal_given_up(struct nfs_call *call)
 {
 	struct removal *m = CONTAINER_OF(call, struct removal, call);
@@ -171,7 +174,7 @@ static void end_removal(struct removal *m)
 	free(m);
 }
 
-/* What is known of the file and its directory is not, any more. */
+/* Puts all knowledge of the file and its directory in doubt, after the answer to the removal. */
 static void doubt_both(struct removal *m)
 {
 	uint64_t asked;
@@ -183,7 +186,7 @@ static void doubt_both(struct removal *m)
 	fs_invalidate_attributes(m->fs, m->dir);
 }
 
-static void removal_done(struct nfs_call *call)
+static void on_removed(struct nfs_call *call)
 {
 	struct removal *m = CONTAINER_OF(call, struct removal, call);
 
@@ -194,8 +197,8 @@ static void removal_done(struct nfs_call *call)
 }
 
 /*
- * Takes the silly name from the inode, for a removal that begins with this; NULL when it has none. last: it is its only
- * name, and stays while somebody has the file open, or is about to.
+ * Takes the .nfs name from the inode, and makes its removal; NULL if the inode has no .nfs name. last: the .nfs name is
+ * the file's only name, so NULL also if the file is open or an OPEN is on its way.
  */
 static struct removal *take_removal(struct fs *fs, struct inode *i, bool last)
 {
@@ -217,12 +220,12 @@ static struct removal *take_removal(struct fs *fs, struct inode *i, bool last)
 	m->call.cred = i->silly->cred;
 	m->call.name = m->name;
 	m->call.proc = NFS_REMOVE;
-	m->call.done = removal_done;
+	m->call.done = on_removed;
 	free(STEAL_PTR(i->silly));
 	{
 		LOCKED(&removals.lock);
 		m->number = ++removals.begun;
-		silly_open--; /* never missing from both counts */
+		silly_open--; /* after begun is increased: RMDIR sees the name in one of the two counts */
 	}
 	return m;
 }
@@ -238,8 +241,8 @@ void silly_last_close(struct fs *fs, struct inode *i)
 }
 
 /*
- * Root, which the server may have squashed, could make the name in a sticky directory and cannot remove
- * it: then the file's owner does.
+ * True if the removal must be sent again with the credential of the file's owner. A root that the server squashes could
+ * make the .nfs name in a sticky directory, but cannot remove it.
  */
 static bool is_for_owner(struct removal *m)
 {
@@ -252,7 +255,7 @@ static bool is_for_owner(struct removal *m)
 	return m->call.cred.uid != 0;
 }
 
-static void taken_back(struct nfs_call *call)
+static void on_link_removed(struct nfs_call *call)
 {
 	struct removal *m = CONTAINER_OF(call, struct removal, call);
 
@@ -276,7 +279,7 @@ void silly_rename_failed(struct request *r, int error)
 	m->request = r;
 	m->error = error;
 	m->dir = inode_table_find(r->fs->inodes, &m->call.fh);
-	m->call.done = taken_back;
+	m->call.done = on_link_removed;
 	send_removal(m);
 }
 
@@ -297,7 +300,7 @@ static void collect(void *arg, struct inode *i)
 void silly_remove_all(struct fs *fs, unsigned timeout_ms)
 {
 	struct collection c = {.fs = fs};
-	static sem_t done; /* those that are not answered in time post it when struct server stops */
+	static sem_t done; /* static: removals without an answer in time post it later, when struct server stops */
 	struct timespec until;
 	size_t n = 0;
 
