@@ -7,6 +7,8 @@
  * to libnfs's. What is decoded how stays libnfs's business.
  *
  * meson.build finds out whether the libnfs that is there needs it (LIBNFS_UNCHECKED_LENGTHS).
+ *
+ * No state: the guards are constant once the program is linked; any thread may run them.
  */
 #pragma once
 
