@@ -3,9 +3,11 @@
 
 const char *nfs_proc_name(enum nfs_proc proc)
 {
-	static const char *const names[NFS_PROC_COUNT] = {"NULL", "GETATTR", "SETATTR", "LOOKUP", "ACCESS", "READLINK",
-		"READ", "WRITE", "CREATE", "MKDIR", "SYMLINK", "MKNOD", "REMOVE", "RMDIR", "RENAME", "LINK", "READDIR",
-		"READDIRPLUS", "FSSTAT", "FSINFO", "PATHCONF", "COMMIT", "GETACL", "SETACL"};
+	static const char *const names[NFS_PROC_COUNT] = {
+#define X(name) #name,
+		NFS_PROCS(X)
+#undef X
+	};
 
 	return proc < NFS_PROC_COUNT ? names[proc] : "unknown";
 }

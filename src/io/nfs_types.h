@@ -48,32 +48,18 @@ struct nfs_wcc {
 	struct nfs_attr after;
 };
 
+/* clang-format off */
+/* The procedures: of RFC 1813, then those of NFSACL, program 100227 version 3, on the same connection. */
+#define NFS_PROCS(X) \
+	X(NULL) X(GETATTR) X(SETATTR) X(LOOKUP) X(ACCESS) X(READLINK) X(READ) X(WRITE) X(CREATE) X(MKDIR) X(SYMLINK) X(MKNOD) \
+	X(REMOVE) X(RMDIR) X(RENAME) X(LINK) X(READDIR) X(READDIRPLUS) X(FSSTAT) X(FSINFO) X(PATHCONF) X(COMMIT) \
+	X(GETACL) X(SETACL)
+/* clang-format on */
+
 enum nfs_proc {
-	NFS_NULL,
-	NFS_GETATTR,
-	NFS_SETATTR,
-	NFS_LOOKUP,
-	NFS_ACCESS,
-	NFS_READLINK,
-	NFS_READ,
-	NFS_WRITE,
-	NFS_CREATE,
-	NFS_MKDIR,
-	NFS_SYMLINK,
-	NFS_MKNOD,
-	NFS_REMOVE,
-	NFS_RMDIR,
-	NFS_RENAME,
-	NFS_LINK,
-	NFS_READDIR,
-	NFS_READDIRPLUS,
-	NFS_FSSTAT,
-	NFS_FSINFO,
-	NFS_PATHCONF,
-	NFS_COMMIT,
-	/* NFSACL, program 100227 version 3, on the same connection. */
-	NFS_GETACL,
-	NFS_SETACL,
+#define X(name) NFS_##name,
+	NFS_PROCS(X)
+#undef X
 	NFS_PROC_COUNT,
 };
 

@@ -33,7 +33,7 @@ static int keep_grant(struct session *s, const struct broker_open_reply *reply, 
 	return backing_table_add(&s->ids, &b);
 }
 
-int session_on_open(struct session *s, struct packet *p)
+static int on_open(struct session *s, struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
 		     backing_table_count(&s->ids) < s->max_ids &&
@@ -76,7 +76,7 @@ int session_on_open(struct session *s, struct packet *p)
 	return r;
 }
 
-int session_on_release(struct session *s, struct packet *p)
+static int on_release(struct session *s, struct packet *p)
 {
 	struct account *account = &s->client->broker->account;
 	int32_t id = p->body.release.backing_id;
@@ -129,19 +129,19 @@ static int add_job(struct session *s, const struct packet *p, int r, struct file
 	return r >= 0 ? 0 : file_jobs_refuse(&s->jobs, job, r);
 }
 
-int session_on_ping(struct session *s, struct packet *p)
+static int on_ping(struct session *s, struct packet *p)
 {
 	return packet_send_status(s->client->socket, BROKER_PING | BROKER_REPLY, p->header.id, 0, REASON_NONE);
 }
 
-int session_on_commit(struct session *s, struct packet *p)
+static int on_commit(struct session *s, struct packet *p)
 {
 	struct file_job job = {.target = -1};
 
 	return add_job(s, p, find_file(s, p->body.commit.backing_id, &job.fd), &job);
 }
 
-int session_on_seek(struct session *s, struct packet *p)
+static int on_seek(struct session *s, struct packet *p)
 {
 	const struct broker_range *range = &p->body.range;
 	struct file_job job = {.target = -1, .range = *range};
@@ -152,7 +152,7 @@ int session_on_seek(struct session *s, struct packet *p)
 	return add_job(s, p, r, &job);
 }
 
-int session_on_fallocate(struct session *s, struct packet *p)
+static int on_fallocate(struct session *s, struct packet *p)
 {
 	const struct broker_range *range = &p->body.range;
 	struct file_job job = {.fd = -1, .range = *range};
@@ -166,7 +166,7 @@ int session_on_fallocate(struct session *s, struct packet *p)
 	return add_job(s, p, r, &job);
 }
 
-int session_on_copy(struct session *s, struct packet *p)
+static int on_copy(struct session *s, struct packet *p)
 {
 	const struct broker_copy *copy = &p->body.copy;
 	struct file_job job = {.target = -1, .copy = *copy};
@@ -179,7 +179,7 @@ int session_on_copy(struct session *s, struct packet *p)
 	return add_job(s, p, r, &job);
 }
 
-int session_on_truncate(struct session *s, struct packet *p)
+static int on_truncate(struct session *s, struct packet *p)
 {
 	const struct broker_truncate *body = &p->body.truncate;
 	struct file_job job = {.fd = -1, .size = body->size};
@@ -197,7 +197,7 @@ int session_on_truncate(struct session *s, struct packet *p)
 	return add_job(s, p, r, &job);
 }
 
-int session_on_sync_dir(struct session *s, struct packet *p)
+static int on_sync_dir(struct session *s, struct packet *p)
 {
 	const struct broker_sync_dir *body = &p->body.sync_dir;
 	struct file_job job = {.target = -1};
@@ -211,4 +211,26 @@ int session_on_sync_dir(struct session *s, struct packet *p)
 		return packet_send_status(s->client->socket, BROKER_SYNC_DIR | BROKER_REPLY, p->header.id, r, reason);
 	job.fd = fd;
 	return add_job(s, p, 0, &job);
+}
+
+/* ---- all requests, by type ---- */
+
+static const session_handler_fn handlers[] = {
+	[BROKER_ANNOUNCE] = session_on_announce,
+	[BROKER_HELLO] = session_on_hello,
+	[BROKER_OPEN] = on_open,
+	[BROKER_RELEASE] = on_release,
+	[BROKER_COMMIT] = on_commit,
+	[BROKER_PING] = on_ping,
+	[BROKER_FALLOCATE] = on_fallocate,
+	[BROKER_SEEK] = on_seek,
+	[BROKER_COPY] = on_copy,
+	[BROKER_TRUNCATE] = on_truncate,
+	[BROKER_SYNC_DIR] = on_sync_dir,
+	[BROKER_PROVE] = session_on_prove,
+};
+
+session_handler_fn session_handler(uint32_t type)
+{
+	return type < ARRAY_SIZE(handlers) ? handlers[type] : NULL;
 }

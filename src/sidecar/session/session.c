@@ -60,26 +60,6 @@ int session_error_of(enum reason reason)
 
 /* ---- requests ---- */
 
-static const session_handler_fn handlers[] = {
-	[BROKER_ANNOUNCE] = session_on_announce,
-	[BROKER_HELLO] = session_on_hello,
-	[BROKER_OPEN] = session_on_open,
-	[BROKER_RELEASE] = session_on_release,
-	[BROKER_COMMIT] = session_on_commit,
-	[BROKER_PING] = session_on_ping,
-	[BROKER_FALLOCATE] = session_on_fallocate,
-	[BROKER_SEEK] = session_on_seek,
-	[BROKER_COPY] = session_on_copy,
-	[BROKER_TRUNCATE] = session_on_truncate,
-	[BROKER_SYNC_DIR] = session_on_sync_dir,
-	[BROKER_PROVE] = session_on_prove,
-};
-
-session_handler_fn session_handler(uint32_t type)
-{
-	return type < ARRAY_SIZE(handlers) ? handlers[type] : NULL;
-}
-
 /* Handles a packet that packet_check() has accepted. */
 static int dispatch(struct session *s, struct packet *p)
 {

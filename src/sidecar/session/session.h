@@ -54,7 +54,7 @@ int session_error_of(enum reason reason);
  */
 typedef int (*session_handler_fn)(struct session *s, struct packet *p);
 
-/* The handler of the requests of that type; NULL if the type is no request. */
+/* requests.c: the handler of the requests of that type; NULL if the type is no request. */
 session_handler_fn session_handler(uint32_t type);
 
 /* ---- handshake.c ---- */
@@ -73,15 +73,3 @@ int session_on_match(struct session *s, const struct ip_address *peer, uint16_t 
  * on.
  */
 int session_judge_descriptor(const struct packet *p, void *arg);
-
-/* ---- requests.c ---- */
-
-int session_on_open(struct session *s, struct packet *p);
-int session_on_release(struct session *s, struct packet *p);
-int session_on_commit(struct session *s, struct packet *p);
-int session_on_ping(struct session *s, struct packet *p);
-int session_on_fallocate(struct session *s, struct packet *p);
-int session_on_seek(struct session *s, struct packet *p);
-int session_on_copy(struct session *s, struct packet *p);
-int session_on_truncate(struct session *s, struct packet *p);
-int session_on_sync_dir(struct session *s, struct packet *p);
