@@ -148,7 +148,9 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 
 static void inode_freed(void *arg, struct inode *i)
 {
-	idle_ids_inode_freed(arg, i);
+	const struct fs *fs = arg;
+
+	idle_ids_inode_freed(fs->idle, i);
 }
 
 static int run_loop(struct daemon *d)
@@ -189,7 +191,7 @@ static int start(struct daemon *d, char *sentence, size_t size)
 		r = -ENOMEM;
 	if (r < 0)
 		return daemon_fail(sentence, size, r, "%s", strerror(-r));
-	inode_table_on_free(fs->inodes, inode_freed, fs->ids);
+	inode_table_on_free(fs->inodes, inode_freed, fs);
 	r = kernel_mount_check_device(sentence, size);
 	if (r == 0)
 		r = probe_link_make(d);
