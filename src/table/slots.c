@@ -7,7 +7,8 @@
 
 int slots_init(struct slots *s)
 {
-	s->chunks = calloc(SLOTS_CHUNKS, sizeof(*s->chunks)); /* half a MiB, of which only what is used takes memory */
+	s->chunks =
+		calloc(SLOTS_CHUNKS, sizeof(*s->chunks)); /* half a MiB of address space; only used pages take memory */
 	if (!s->chunks)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&s->lock, NULL);
@@ -31,7 +32,7 @@ static atomic_uintptr_t *slot(struct slots *s, uint64_t number)
 	return &s->chunks[(number - 1) / SLOTS_OF_CHUNK]->of[(number - 1) % SLOTS_OF_CHUNK];
 }
 
-/* The caller holds the lock. A number that was never given; 0 when there is none. */
+/* A number that no object has had yet, or 0 if there is none. The caller holds the lock. */
 static uint32_t new_number(struct slots *s)
 {
 	if (s->used % SLOTS_OF_CHUNK == 0) {

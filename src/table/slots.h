@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Numbers for objects, where an address must not be told: each object has a number until it is taken out, and is found
- * by that number. Numbers begin with 1 and are small: the numbers of objects that were taken out are given again.
+ * Numbers for objects whose address must stay secret: each object has a number until its removal, and the number leads
+ * to the object. Numbers begin with 1 and are small: a new object gets the number of a removed one.
  *
- * An array of arrays that never move. A lookup takes no lock: whoever looks has a right to the object, so nobody takes
- * it out meanwhile. The table's own lock guards additions and removals; no other lock is taken within it.
+ * An array of arrays that never move. A lookup takes no lock: the caller has a right to the object, so no thread
+ * removes it during the lookup. The table's own lock guards additions and removals; no other lock is taken within it.
  */
 #pragma once
 
@@ -18,30 +18,30 @@
 #define SLOTS_CHUNKS   65536U
 
 struct slots_chunk {
-	/* The object's address; or of a free number the next free one, shifted left, and 1. */
+	/* The address of the object. For a free number: the next free number, shifted left, plus 1. */
 	atomic_uintptr_t of[SLOTS_OF_CHUNK];
 };
 
 struct slots {
 	_Atomic(struct slots_chunk *) *chunks;
 	pthread_mutex_t lock;
-	uint32_t used; /* the highest number that was ever given */
-	uint32_t free; /* the first free number up to that; 0: none */
+	uint32_t used; /* the highest number that any object has had */
+	uint32_t free; /* the first free number up to used; 0: none */
 };
 
-/* -ENOMEM. */
+/* 0 or -ENOMEM. */
 int slots_init(struct slots *s);
 
 /* Frees the table, not the objects. Takes a table of zeros, whose initialization failed. */
 void slots_done(struct slots *s);
 
-/* Returns the object's number, or 0 when there is no memory or no number. The address is even. */
+/* Returns the object's number, or 0 without memory or a free number. The address of the object must be even. */
 uint64_t slots_add(struct slots *s, void *object);
 
-/* The number's object gets no lookups any more. */
+/* Frees the number. The caller ensures that no lookup of the number follows or runs. */
 void slots_remove(struct slots *s, uint64_t number);
 
-/* Returns the object of the number, or NULL. Any thread. */
+/* Returns the object of the number, or NULL. Any thread may call. */
 static inline void *slots_get(const struct slots *s, uint64_t number)
 {
 	struct slots_chunk *chunk;
