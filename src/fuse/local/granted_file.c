@@ -53,8 +53,10 @@ struct granted_file *granted_file_new(struct fs *fs, int fd, bool writable, int3
 	return g;
 }
 
-/* What reads past the page cache must be aligned to; 0: there are none, or they would read much more than was asked
- * for. */
+/*
+ * The alignment in bytes of reads that bypass the page cache. 0: the filesystem cannot, or such reads would read much
+ * more than was asked for.
+ */
 static unsigned direct_alignment(int fd)
 {
 	struct statx s;
@@ -88,7 +90,7 @@ struct granted_file *granted_file_ref(struct granted_file *g)
 
 static bool ids_are_plain;
 
-/* One line that maps all of them to themselves. */
+/* True if the file has one line, which maps all ids to themselves. */
 static bool maps_all(const char *path)
 {
 	uint64_t inside, outside, count;
@@ -176,7 +178,7 @@ void granted_file_take_error(const struct granted_file *g, struct inode *i)
 		write_log_fail(&i->writes, -errno);
 }
 
-static void file_closed(struct uring_file *file)
+static void on_closed(struct uring_file *file)
 {
 	struct granted_file *g = CONTAINER_OF(file, struct granted_file, file);
 
@@ -189,6 +191,6 @@ static void file_closed(struct uring_file *file)
 struct granted_file *granted_file_unref(struct granted_file *g)
 {
 	if (g && atomic_fetch_sub(&g->refs, 1) == 1)
-		uring_file_close(g->fs->uring, &g->file, file_closed);
+		uring_file_close(g->fs->uring, &g->file, on_closed);
 	return NULL;
 }

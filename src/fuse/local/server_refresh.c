@@ -8,7 +8,7 @@
 #include "base/log.h"
 
 #define REFRESH_PATIENCE_MS 5000
-#define UNWAITED_MAX        16 /* of one mount: each is an fsync for the server, which has other things to do */
+#define UNWAITED_MAX        16 /* of one mount: each is an fsync for the server */
 
 void server_refresh_changed(struct inode *i)
 {
@@ -37,7 +37,7 @@ static bool given_up(struct nfs_call *call)
 	return patience_ended(&CONTAINER_OF(call, struct server_refresh, call)->patience);
 }
 
-static void answered(struct nfs_call *call)
+static void on_answer(struct nfs_call *call)
 {
 	struct server_refresh *r = CONTAINER_OF(call, struct server_refresh, call);
 	struct inode *i = r->inode;
@@ -45,7 +45,7 @@ static void answered(struct nfs_call *call)
 	r->fs->counters.refreshes++;
 	if (call->error < 0) {
 		r->fs->counters.refreshes_failed++;
-		/* COMMIT is fsync, too: the server tells once of what it could not write. */
+		/* COMMIT is fsync, too: the server tells once of data that it could not write. */
 		if (call->error == -EIO || call->error == -ENOSPC || call->error == -EDQUOT)
 			write_log_fail(&i->writes, call->error);
 		log_debug("the server did not look at a file again: %s", strerror(-call->error));
@@ -54,7 +54,7 @@ static void answered(struct nfs_call *call)
 		if ((int32_t)(r->changed_past - i->looked_past) > 0)
 			i->looked_past = r->changed_past;
 	}
-	/* What was asked for before is from the server's memory. */
+	/* Attributes that were asked for before are from the server's memory. */
 	known_doubt(i);
 	(void)inode_unref(r->fs->inodes, i);
 	r->done(r);
@@ -77,7 +77,7 @@ static void submit(struct server_refresh *r, struct fs *fs, struct inode *i, con
 		.cred = *cred,
 		.patience_ms = REFRESH_PATIENCE_MS,
 		.given_up = given_up,
-		.done = answered};
+		.done = on_answer};
 	{
 		LOCKED(&i->lock);
 		r->changed_past = i->asked_past = i->changed_past;
@@ -95,14 +95,14 @@ void server_refresh_start(struct server_refresh *r, struct fs *fs, struct inode 
 	submit(r, fs, i, cred);
 }
 
-/* Something that waits for the server's look. */
+/* An action that waits until the server has looked. */
 struct follower {
 	struct server_refresh refresh;
 	void (*then)(void *arg);
 	void *arg;
 };
 
-static void followed(struct server_refresh *r)
+static void on_look(struct server_refresh *r)
 {
 	struct follower *f = CONTAINER_OF(r, struct follower, refresh);
 	void (*then)(void *arg) = f->then;
@@ -124,7 +124,7 @@ void server_refresh_then(struct fs *fs, struct inode *i, const struct nfs_cred *
 	f->then = then;
 	f->arg = arg;
 	f->refresh.patience = patience;
-	f->refresh.done = followed;
+	f->refresh.done = on_look;
 	server_refresh_start(&f->refresh, fs, i, cred);
 }
 

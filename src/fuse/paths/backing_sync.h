@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Makes stable what a file's backing file holds: what the kernel, the daemon or a mapping wrote to it. For a file that
- * is open by an id the sidecar does it, else the daemon by the descriptor that it was sent, else the server, by COMMIT.
+ * Makes the data of a file's backing file stable, whether the kernel, the daemon or a mapping has written it: by the
+ * path that data_path_choose() says. The daemon's own descriptor comes before COMMIT: the server may refuse COMMIT
+ * because the file's mode has changed since the open.
  *
- * Each of these has one descriptor, and a descriptor tells of a loss once. Of two requests that are under way together
- * one would say that all is well, maybe before the other says that it is not. So one request of a file is under way at
- * a time, for all who wait; who comes meanwhile waits for the next one. A request goes on when nobody waits for it any
- * more, and its error goes to the write log, which tells it to every open file.
+ * Each path has one descriptor of the file, and a descriptor tells of a loss once. Of two requests under way together
+ * one would succeed, maybe before the other reports the loss. So one request per file is under way at a time, for all
+ * callers that wait. A caller that comes meanwhile waits for the next request. A request goes on when no caller waits
+ * for it any more. Its error goes to the write log, which tells it to every open file.
  *
- * The inode's lock guards its lists; done() is called without it, on any thread.
- *
- * The daemon's own descriptor comes before COMMIT: the server may refuse COMMIT because the file's mode has changed
- * since the open.
+ * The inode's lock guards the lists. done() is called without the lock, on any thread.
  */
 #pragma once
 
@@ -24,7 +22,8 @@ struct backing_sync_wait {
 	const struct nfs_cred *cred; /* valid until done() */
 	bool writer;                 /* has the file open for writing */
 	struct patience patience;
-	/* 0: all is stable, or the write log has the error. Else this one's own: -EINTR, -EACCES, -ENOTCONN ... */
+	/* 0: all data is stable, or the write log has the error. Else the caller's own error: -EINTR, -EACCES,
+	 * -ENOTCONN ... */
 	void (*done)(struct backing_sync_wait *w, int error);
 };
 

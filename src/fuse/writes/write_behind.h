@@ -15,7 +15,7 @@
  * write belongs to the write log. The log keeps an error for the FLUSH and FSYNC of every open file.
  *
  * Write-behind knows the file only by a table of functions, struct behind_file_ops. The lock of the file guards struct
- * write_behind. Calls are submitted and callbacks run without the lock, on the thread of the caller, of the transport
+ * write_behind. Calls are submitted and callbacks run without the lock, on the thread of the caller, of the server
  * or of a ring.
  */
 #pragma once

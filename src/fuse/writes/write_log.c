@@ -45,7 +45,7 @@ static void free_writes(struct list *writes)
 		free_write(CONTAINER_OF(writes->next, struct data_write, kept));
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static void take_kept(struct write_log *log, struct list *to)
 {
 	list_splice(to, &log->kept);
@@ -148,7 +148,7 @@ unsigned write_log_errors(struct write_log *log)
 
 static void start_commit(struct commit *c);
 
-/* Moves those that are not waited for any more; with the lock of the list. */
+/* Moves the waits whose patience has ended. The caller holds the lock of the list. */
 static void take_given_up(struct list *from, struct list *to)
 {
 	LIST_FOREACH (pos, from) {
@@ -161,18 +161,18 @@ static void take_given_up(struct list *from, struct list *to)
 	}
 }
 
-/* Those who wait, one by one: the data is to become stable all the same, and so false. */
+/* Asks each wait if its patience has ended. False: the data must become stable all the same. */
 static bool ask_waiters(struct commit *c)
 {
 	struct list gone, held;
 
 	list_init(&gone);
 	list_init(&held);
-	take_given_up(&c->waiting, &gone); /* struct server's loop thread alone has it */
+	take_given_up(&c->waiting, &gone); /* the server's loop thread alone uses this list */
 	{
 		LOCKED(&c->log->lock);
 		take_given_up(&c->log->waiting, &gone);
-		list_splice(&held, &c->log->held); /* only this thread lets them go */
+		list_splice(&held, &c->log->held); /* only this thread releases them */
 	}
 	LIST_FOREACH (pos, &held) {
 		struct data_write *w = CONTAINER_OF(pos, struct data_write, kept);
@@ -204,7 +204,7 @@ static bool resend_given_up(struct nfs_call *call)
 	return ask_waiters(CONTAINER_OF(call, struct data_write, call)->commit);
 }
 
-/* All that was to be sent again is: lets others write. */
+/* All lost data is sent again: the held writes may go. */
 static void end_resending(struct write_log *log)
 {
 	struct list held;
@@ -225,16 +225,16 @@ static void end_resending(struct write_log *log)
 	}
 }
 
-/* Tells those who waited, and goes on with those who came meanwhile. */
+/* Answers the waits, and commits again for those that came meanwhile. */
 static void end_commit(struct commit *c)
 {
 	struct write_log *log = c->log;
-	struct list told;
+	struct list answered;
 	bool again;
 	int error = c->error;
 
-	list_init(&told);
-	list_splice(&told, &c->waiting);
+	list_init(&answered);
+	list_splice(&answered, &c->waiting);
 	free_writes(&c->writes);
 	free_writes(&c->resent);
 	end_resending(log);
@@ -244,14 +244,14 @@ static void end_commit(struct commit *c)
 		LOCKED(&log->lock);
 		again = !list_empty(&log->waiting);
 		if (again) {
-			/* Their writes may have been in this commit: its error stays theirs too. */
+			/* This commit may have covered their writes: its error counts for them, too. */
 			list_splice(&c->waiting, &log->waiting);
 			take_kept(log, &c->writes);
 		} else {
 			log->running = NULL;
 		}
 	}
-	LIST_FOREACH (pos, &told) {
+	LIST_FOREACH (pos, &answered) {
 		list_remove(pos);
 		CONTAINER_OF(pos, struct commit_wait, node)->done(CONTAINER_OF(pos, struct commit_wait, node), error);
 	}
@@ -296,14 +296,14 @@ static bool overlaps_resent(const struct commit *c, const struct data_write *w)
 	return false;
 }
 
-/* One at a time and in their order: they may overlap, and a server answers in any order. */
+/* Sends the lost writes one at a time and in order: they may overlap, and a server answers in any order. */
 static void resend_next(struct commit *c)
 {
 	struct data_write *w;
 
 	{
 		LOCKED(&c->log->lock);
-		/* Answered since the commit began: newer. Nothing comes any more. */
+		/* Newer writes, which were answered since the commit began. No more of them come. */
 		take_kept(c->log, &c->writes);
 	}
 	while (!list_empty(&c->writes)) {
@@ -348,7 +348,7 @@ static void commit_done(struct nfs_call *call)
 	{
 		LOCKED(&c->log->lock);
 		c->log->resending = true;
-		/* The last of what is on its way goes on here. */
+		/* The last write on the wire goes on with this commit. */
 		if (c->log->flying > 0)
 			return;
 	}
@@ -361,7 +361,7 @@ static void start_commit(struct commit *c)
 		end_commit(c);
 		return;
 	}
-	/* A writer's: who waits may be a reader, whom the server refuses COMMIT. */
+	/* The credential of a writer: the server may refuse COMMIT to a reader that waits. */
 	c->call.cred = CONTAINER_OF(c->writes.next, struct data_write, kept)->call.cred;
 	c->call.proc = NFS_COMMIT;
 	c->call.done = commit_done;
