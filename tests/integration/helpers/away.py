@@ -1,4 +1,5 @@
-"""The library of the tests in which the NFS server is away, slow or another: mounts with a log, and the server's pid."""
+"""The library of the tests in which the NFS server is stopped, slow or another server: mounts with a log, and the server's
+pid."""
 import os
 import subprocess
 from pathlib import Path
@@ -54,7 +55,7 @@ class Mount:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            return "it did not end"
+            return "the daemon did not end"
 
     def context_switches(self):
         """The number of times that the daemon's threads went to sleep by themselves: each sleep ends in a wakeup."""

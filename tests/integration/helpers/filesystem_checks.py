@@ -1,4 +1,4 @@
-"""The duties of a file system, on whatever path the bytes take. Run inside tools/testenv, in the mount's root."""
+"""The checks that every data path of a filesystem must pass. Run inside tools/testenv, in the mount's root."""
 import errno
 import mmap
 import os
@@ -31,7 +31,7 @@ def contents():
     for at in range(0, len(data), 70_001):
         os.pwrite(fd, data[at:at + 70_001], at)
     os.fsync(fd)
-    equal("what was written and synced is what the server has", data, on_server("contents"))
+    equal("the server has the data that was written and synced", data, on_server("contents"))
     for _ in range(200):
         at, length = rng.randrange(len(data)), rng.randrange(100_000)
         if os.pread(fd, length, at) != data[at:at + length]:
@@ -43,7 +43,7 @@ def contents():
     noticed(BACKING / "contents")
     time.sleep(0.02)
     with open("contents", "rb") as again:
-        equal("a later open sees what changed on the server", b"changed on the server", again.read(21))
+        equal("a later open sees a change on the server", b"changed on the server", again.read(21))
 
 
 def mapping():
@@ -54,12 +54,12 @@ def mapping():
     with mmap.mmap(fd, size) as m:
         m[:] = data
         m.flush()
-        equal("what was written through a mapping is what the server has after msync", data, on_server("mapped"))
+        equal("the server has data written through a mapping after msync", data, on_server("mapped"))
         m[10:13] = b"end"
     os.close(fd)
     equal("... and without msync when mapping and file are closed", b"end", on_server("mapped")[10:13])
     with open("mapped", "rb") as f, mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ) as m:
-        equal("reading through a mapping agrees", data[13:], m[13:])
+        equal("reading through a mapping gives the same data", data[13:], m[13:])
 
 
 def appending():
@@ -83,7 +83,7 @@ def appending():
     equal("appending processes succeed", [0] * writers, codes)
     lines = on_server("appended").split(b"\n" + b"." * 90 + b"\n")[:-1]
     expected = sorted(f"{writer} {n:5}".encode() for writer in range(writers) for n in range(count))
-    equal("appending by processes at once loses and tears nothing", expected, sorted(lines))
+    equal("concurrent appends by processes lose and tear no record", expected, sorted(lines))
     with open(BACKING / "appended", "ab") as other:
         fd = os.open("appended", os.O_WRONLY | os.O_APPEND)
         other.write(b"server")
@@ -91,7 +91,7 @@ def appending():
         noticed(BACKING / "appended")
         os.write(fd, b"client")
         os.close(fd)
-    equal("an append goes behind what the server appended", b"serverclient", on_server("appended")[-12:])
+    equal("an append goes behind data that the server appended", b"serverclient", on_server("appended")[-12:])
 
 
 def sizes():
@@ -118,7 +118,7 @@ def names():
     with open(longest, "w", encoding="utf-8") as f:
         f.write("long")
     equal("a name of 255 bytes works", b"long", on_server(longest))
-    raises("one of 256 is ENAMETOOLONG", errno.ENAMETOOLONG, open, "n" * 256, "w")
+    raises("a name of 256 bytes is ENAMETOOLONG", errno.ENAMETOOLONG, open, "n" * 256, "w")
     for name in (b"\xff\xfe", "umlaut-\u00fc".encode(), b"with\nnewline", b" ", b"-r"):
         os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
         if os.listdir(b".").count(name) != 1:
@@ -130,10 +130,10 @@ def names():
     for name in wanted:
         os.close(os.open(BACKING / "full" / name, os.O_CREAT | os.O_WRONLY, 0o644))
     listed = os.listdir("full")
-    true("a listing of 10,000 entries is complete and names none twice",
+    true("a listing of 10,000 entries is complete and has no name twice",
          len(listed) == 10_000 and set(listed) == wanted, f"{len(listed)} names, {len(set(listed))} different")
     with os.scandir("full") as entries:
-        equal("... also with the attributes of each", 10_000, sum(e.is_file() for e in map(touch, entries)))
+        equal("... also a listing with the attributes of each entry", 10_000, sum(e.is_file() for e in map(touch, entries)))
     positions("full", wanted)
 
 
@@ -143,7 +143,7 @@ def touch(entry):
 
 
 def positions(path, wanted):
-    """telldir and seekdir, by the C library."""
+    """telldir and seekdir, through the C library."""
     import ctypes
 
     class Dirent(ctypes.Structure):
@@ -160,7 +160,7 @@ def positions(path, wanted):
         if not entry:
             break
         seen.append((at, entry.contents.name.decode()))
-    equal("telldir walks through all", wanted | {".", ".."}, {name for _, name in seen})
+    equal("telldir works for all entries", wanted | {".", ".."}, {name for _, name in seen})
     wrong = []
     for at, name in rng.sample(seen, 50):
         libc.seekdir(d, ctypes.c_long(at))
@@ -199,13 +199,13 @@ def kinds():
     os.link("linked", "linked2")
     true("a hard link is the same file", os.path.samefile("linked", "linked2") and os.stat("linked").st_nlink == 2)
     os.unlink("linked")
-    equal("... that stays when the other name goes", (b"one file", 1), (on_server("linked2"), os.stat("linked2").st_nlink))
+    equal("... that stays when the other name is removed", (b"one file", 1), (on_server("linked2"), os.stat("linked2").st_nlink))
     os.mkdir("dir")
-    raises("a directory that is not empty stays", (errno.ENOTEMPTY, errno.EEXIST), lambda: (
+    raises("a directory that is not empty is not removed", (errno.ENOTEMPTY, errno.EEXIST), lambda: (
         open("dir/file", "w").close(), os.rmdir("dir")))
     os.unlink("dir/file")
     os.rmdir("dir")
-    raises("what is not there is ENOENT", errno.ENOENT, os.stat, "dir")
+    raises("a missing name is ENOENT", errno.ENOENT, os.stat, "dir")
     raises("a file is no directory", errno.ENOTDIR, os.stat, "linked2/x")
 
 
@@ -221,24 +221,24 @@ def removed_while_open():
             os.rename("other", "victim")
         os.write(fd, b" after")
         os.fsync(fd)
-        equal(f"a file goes on after {how} while it is open", b"before after", os.pread(fd, 100, 0))
+        equal(f"a file still works after {how} while it is open", b"before after", os.pread(fd, 100, 0))
         os.ftruncate(fd, 3)
         os.fchmod(fd, 0o600)
         state = os.fstat(fd)
         equal("... with its attributes", (3, 0o600), (state.st_size, stat.S_IMODE(state.st_mode)))
-        equal("... by a .nfs name on the server", 1, len(silly_names()))
+        equal("... under a .nfs name on the server", 1, len(silly_names()))
         again = os.open(f"/proc/self/fd/{fd}", os.O_RDONLY)
         equal("... and can be opened again", b"bef", os.read(again, 10))
         os.close(again)
         os.close(fd)
-        true("... which is gone after the last close", wait_for(lambda: not silly_names(), 5), silly_names())
+        true("... the .nfs name is gone after the last close", wait_for(lambda: not silly_names(), 5), silly_names())
         if how == "rename":
             equal("the new file has the name", b"new", on_server("victim"))
             os.unlink("victim")
 
 
 def directory_of_removed_files():
-    """The last closes of removed files remove .nfs names in the background, of which the caller of rmdir cannot know."""
+    """The last closes of removed files remove .nfs names in the background; the caller of rmdir cannot know of them."""
     failed = 0
     os.mkdir("outer")
     for n in range(150):
@@ -257,7 +257,7 @@ def directory_of_removed_files():
     os.mkdir("holding")
     fd = os.open("holding/open", os.O_CREAT | os.O_RDWR)
     os.unlink("holding/open")
-    raises("... and not while one is open", errno.ENOTEMPTY, os.rmdir, "holding")
+    raises("... and not while one of them is open", errno.ENOTEMPTY, os.rmdir, "holding")
     os.close(fd)
     os.rmdir("holding")
 
@@ -276,11 +276,11 @@ def attributes():
     os.utime("times")
     true("utime to now is now", abs(os.stat("times").st_mtime - before) < 5)
     os.chmod("times", 0o7654)
-    equal("chmod keeps all twelve bits", 0o7654, stat.S_IMODE(os.stat(BACKING / "times").st_mode))
+    equal("chmod keeps all twelve mode bits", 0o7654, stat.S_IMODE(os.stat(BACKING / "times").st_mode))
     os.chown("times", 1000, 2000)
     state = os.stat(BACKING / "times")
     equal("chown arrives", (1000, 2000), (state.st_uid, state.st_gid))
-    equal("... and clears set-id bits as it must", 0, state.st_mode & 0o6000)
+    equal("... and clears set-id bits where it must", 0, state.st_mode & 0o6000)
 
 
 def sticky():

@@ -1,4 +1,4 @@
-"""An NFS server in Python, MOUNT, NFSv3 and NFSACL on one port: honest, but for the lies that a test tells it."""
+"""An NFS server in Python with MOUNT, NFSv3 and NFSACL on one port: honest, except for the lies that a test tells it."""
 import socket
 import struct
 import threading
@@ -100,7 +100,8 @@ def honest(call):
 
 
 class Server:
-    """lies: {procedure: function(call)} gives the bytes for the wire in place of the honest record, None to hang up."""
+    """lies: {procedure: function(call)} returns the bytes for the wire in place of the honest record, or None to hang
+    up."""
 
     def __init__(self, port):
         self.port = port

@@ -39,15 +39,15 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 from testlib import guest  # noqa: E402
-TEST_UID = 12345  # the ordinary user that tools/testenv's /etc/passwd has a name for
+TEST_UID = 12345  # the ordinary user, who has a name in tools/testenv's /etc/passwd
 REGISTRY_UID = 64207  # the owner of the environment's registry (testlib.places)
 LONG = os.environ.get("LOCALIOFS_LONG") == "1"
 os.environ["LOCALIOFS_SEED"] = os.environ.get("LOCALIOFS_SEED") or str(int.from_bytes(os.urandom(3), "big"))
 SERVER = os.environ.get("LOCALIOFS_SERVER") or "ganesha"
 FS = os.environ.get("LOCALIOFS_FS") or "ext4"
 TRANSPORT = os.environ.get("LOCALIOFS_TRANSPORT") or "dev"
-# For filesystem_checks(), in MiB. On a small btrfs the data's chunk takes all the room, and fsync fails for want of
-# metadata's; the guest has little memory.
+# For filesystem_checks(), in MiB. On a small btrfs the data chunk takes all the room, and fsync fails because metadata has
+# no room; the guest has little memory.
 CHECKS_SIZE = 1024 if SERVER == "knfsd" else 6144
 failures = 0
 libc = ctypes.CDLL(None, use_errno=True)
@@ -55,7 +55,7 @@ libc.mmap.restype = ctypes.c_void_p
 
 
 def in_testenv(*options, passthrough=True):
-    """Go on inside tools/testenv with these options, on the chosen server and filesystem."""
+    """Goes on inside tools/testenv with these options, on the chosen server and filesystem."""
     if os.environ.get("LOCALIOFS_IN_TESTENV"):
         return
     need_root(passthrough)
@@ -66,7 +66,7 @@ def in_testenv(*options, passthrough=True):
 
 
 def need_root(passthrough=True):
-    """Skip the whole test without root, the server, the filesystem, or (where the test is about it) FUSE passthrough."""
+    """Skips the whole test without root, the server, the filesystem, or (if the test is about it) FUSE passthrough."""
     if os.geteuid() != 0:
         skip_all("needs root")
     packages = Path(os.environ.get("LOCALIOFS_CACHE") or ROOT / ".cache") / "server"
@@ -75,7 +75,7 @@ def need_root(passthrough=True):
             skip_all("needs the tools of the kernel's NFS server: run tools/deps")
         if lacking := guest.missing():
             skip_all(f"needs the knfsd guest: {lacking}")
-        return  # the guest's kernel has the rest
+        return  # the guest's kernel has everything else
     if not os.path.exists("/dev/fuse"):
         skip_all("needs /dev/fuse")
     release = os.uname().release
@@ -134,7 +134,7 @@ def shorten(value):
 
 
 def raises(sentence, number, function, *args):
-    """The call fails with this errno, or with one of a tuple of them."""
+    """Checks that the call fails with this errno, or with one of a tuple of errnos."""
     wanted = number if isinstance(number, tuple) else (number,)
     names = " or ".join(errno_name(n) for n in wanted)
     try:
@@ -195,7 +195,7 @@ class Stopwatch:
 
     @property
     def ran(self):
-        time.sleep(2 * self.TICK)  # the last tick may be late itself
+        time.sleep(2 * self.TICK)  # the last tick may be late, too
         return self.seconds - self.lost
 
     def __exit__(self, *_):
@@ -205,8 +205,8 @@ class Stopwatch:
 
 @contextlib.contextmanager
 def stopped(pid):
-    """with stopped(pid): the process does nothing (SIGSTOP). Its threads run on for a moment after kill(2) has returned,
-    which this waits for."""
+    """with stopped(pid): the process is stopped (SIGSTOP). Its threads run on for a moment after kill(2) has returned, and
+    this waits for their stop."""
     def stands_still():
         return all(stat.read_text().rpartition(")")[2].split()[0] == "T"
                    for stat in Path(f"/proc/{pid}/task").glob("*/stat"))
@@ -227,19 +227,19 @@ def run(*argv, **more):
 
 
 def check(sentence, *argv, **more):
-    """The command succeeds."""
+    """Checks that the command succeeds."""
     result = run(*argv, **more)
     return true(sentence, result.returncode == 0, f"status {result.returncode}: {result.stdout}")
 
 
 def refused(sentence, *argv, **more):
-    """The command fails."""
+    """Checks that the command fails."""
     result = run(*argv, **more)
     return true(sentence, result.returncode != 0, f"the command succeeded: {result.stdout}")
 
 
 def works(sentence, function, *args):
-    """The function raises nothing."""
+    """Checks that the function raises nothing."""
     try:
         function(*args)
     except (OSError, AssertionError):
@@ -325,7 +325,7 @@ def status(mnt=None):
 
 
 def check_transport(mnt):
-    """The mount's requests come by the transport that the variant of the test is about."""
+    """Checks that the mount's requests use the transport of the test's variant."""
     if TRANSPORT == "uring":
         equal(f"{Path(mnt).name}: requests come over io_uring", "io_uring", status(mnt)["transport"])
 
@@ -348,8 +348,8 @@ def mount(where, options=None, spec=None):
 
 
 def noticed(path):
-    """Makes the server see a change that was made on its own side at a path. Ganesha by itself would not look for a minute,
-    whoever asks, and a mount can only follow answers that are new."""
+    """Makes the server see a change at a path on its own side. By itself Ganesha would not look for a minute, and a mount
+    can only follow new answers."""
     if SERVER == "ganesha":
         import wire
         wire.nfs_look_again(os.environ["LOCALIOFS_BACKING"], path)
@@ -362,13 +362,13 @@ def commits(mnt=None):
 
 
 def filesystem_checks():
-    """The checks of filesystem_checks.py, in a process of their own."""
+    """Runs the checks of filesystem_checks.py in a process of their own."""
     global failures
     failures += subprocess.run([sys.executable, HERE / "filesystem_checks.py"], stdin=subprocess.DEVNULL).returncode != 0
 
 
 def sidecar_command(*options):
-    """A sidecar beside the environment's server, for tests that start one of their own."""
+    """A sidecar beside the environment's server, for tests that start a server of their own."""
     words = {"ganesha": ("--server=ganesha", "--config=/run/testenv/ganesha.conf"),
              "knfsd": ("--server=knfsd", "--config=/var/lib/nfs/etab")}
     return [os.environ["LOCALIOFS_BIN"] + "/localiofs-sidecar", *words[SERVER], *options]
@@ -381,18 +381,18 @@ def sidecar_process():
             if (process / "comm").read_text().startswith("localiofs-sidec"):
                 return process
         except (FileNotFoundError, ProcessLookupError):
-            pass  # it has ended meanwhile
+            pass  # the process has ended meanwhile
     raise AssertionError("there is no sidecar")
 
 
 def sidecar_held():
-    """The numbers of the sidecar's threads, and of descriptors in all their tables: each session has a table of its own."""
+    """The number of the sidecar's threads, and of descriptors in all their tables: each session has a table of its own."""
     while True:
         try:
             tasks = list((sidecar_process() / "task").iterdir())
             return len(tasks), sum(len(os.listdir(task / "fd")) for task in tasks)
         except (FileNotFoundError, ProcessLookupError):
-            pass  # one has ended meanwhile
+            pass  # a session has ended meanwhile
 
 
 def sidecar_loads():

@@ -1,4 +1,4 @@
-"""The tests of mounting share one mount point, and the checks that a mount which failed or ended leaves nothing."""
+"""The common mount point of the tests of mounting, and checks that a failed or ended mount leaves nothing behind."""
 import os
 import re
 import socket
@@ -10,18 +10,18 @@ from lib import equal, eventually, fail, must, ok, run, true
 
 
 def enter():
-    """Go on inside tools/testenv without a mount. Returns the test's folder and the mount point in it."""
+    """Goes on inside tools/testenv without a mount. Returns the test's folder and the mount point in it."""
     lib.in_testenv("--no-mount", "--size=64", passthrough=False)
     folder = lib.scratch()
     mnt = folder / "mnt"
     mnt.mkdir()
-    # As if localiofs were installed: mount.fuse3 looks in the system's directories only.
+    # As if localiofs were installed: mount.fuse3 looks only in the system's directories.
     must("ln", "-sf", os.environ["LOCALIOFS_BIN"] + "/localiofs", "/sbin/localiofs")
     return folder, mnt
 
 
 def our_mounts():
-    """The lines of /proc/self/mounts that are ours, in words."""
+    """Our lines of /proc/self/mounts, split into words."""
     lines = Path("/proc/self/mounts").read_text(encoding="utf-8", errors="surrogateescape").split("\n")
     return [words for words in (line.split(" ") for line in lines) if words[2:3] == ["fuse.localiofs"]]
 
@@ -56,7 +56,7 @@ def source(where):
 
 
 def says(argv, seconds):
-    """(exit status, output without the newline at its end) of a command; the status is None when its time is over."""
+    """(exit status, output without the newline at its end) of a command; the status is None if its time is over."""
     process = subprocess.Popen(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT)
     try:
@@ -69,13 +69,13 @@ def says(argv, seconds):
 
 
 def wrong(sentence, status, pattern, *argv):
-    """The command fails with this status and one line that matches, and leaves nothing new behind."""
+    """Checks that the command fails with this status and one line that matches, and leaves nothing new behind."""
     before = mounts()
     code, said = says(argv, 20)
     if code != status:
         fail(f"{sentence}: exit status {status}", f"status {code}: {said}")
     elif "\n" in said or not re.search(pattern, said):
-        fail(f"{sentence}: one line that says so", f"expected one line with: {pattern}\ngot: {said}")
+        fail(f"{sentence}: one line that names the fault", f"expected one line with: {pattern}\ngot: {said}")
     else:
         ok(f"{sentence}: exit status {status} and one line: {said[:150]}")
     if before == 0:
@@ -87,5 +87,5 @@ def wrong(sentence, status, pattern, *argv):
 def silent(port):
     """A port of 127.0.0.1 that takes connections and never answers, until the returned socket is closed."""
     listener = socket.create_server(("127.0.0.1", port), backlog=99)
-    true(f"port {port} is there, and silent", run("ss", "-Hltn", f"sport = :{port}").stdout)
+    true(f"port {port} takes connections, and does not answer", run("ss", "-Hltn", f"sport = :{port}").stdout)
     return listener

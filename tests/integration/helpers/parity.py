@@ -1,4 +1,4 @@
-"""Cases for test-parity: a file, callers, and their steps on it; made from a seed, run in any directory."""
+"""Cases for test-parity: a file, callers, and their steps on the file; made from a seed, run in any directory."""
 import ctypes
 import errno
 import fcntl
@@ -31,7 +31,7 @@ NAMES = ("f", "other", "new", "moved", "linked")
 
 @dataclass
 class Case:
-    """A case in numbers alone: the same seed makes the same case."""
+    """A case as numbers only: the same seed makes the same case."""
     owner: tuple
     mode: int
     acl: list          # (tag, permissions, id)
@@ -63,7 +63,7 @@ def make(seed):
     callers = [make_caller(rng, owner) for _ in range(rng.choice((1, 1, 2)))]
     case = Case(owner, mode, acl, flags, directory, callers)
     opened = 0
-    # What pages show after their write failed is not defined, neither here nor in the kernel's client.
+    # The content of pages after their failed write is not defined, neither for localiofs nor for the kernel's client.
     on_open = [operation for operation in ON_OPEN if not flags or operation not in ("read", "mmap read", "mmap write")]
     for _ in range(rng.randint(1, 7)):
         who = rng.randrange(len(callers))
@@ -135,7 +135,7 @@ def leftover(case, directory):
             acl = os.getxattr(path, ACL)
         except OSError:
             acl = b""
-        mtime = s.st_mtime_ns if s.st_mtime_ns < 10**18 else "now"  # a time that nobody has set is the time of the run
+        mtime = s.st_mtime_ns if s.st_mtime_ns < 10**18 else "now"  # a time that no step has set is the time of the run
         found[name] = (f"{s.st_mode:o}", s.st_uid, s.st_gid, s.st_size, s.st_nlink,
                                                               mtime, acl.hex(), hash(path.read_bytes()))
         os.unlink(path)
@@ -200,7 +200,7 @@ class Run:
     def write(self, argument):
         # Behind pwrite(2) an O_APPEND file grows at its end.
         written = os.pwrite(self.slot(argument), b"written by a step" * 7, argument[1])
-        if self.case.flags:  # refused by and by, and how much of it by then is chance
+        if self.case.flags:  # refused after a while, and the amount written by then is chance
             return os.fsync(self.slot(argument))
         return written
 
@@ -288,7 +288,7 @@ def kinds_of(case, results):
 
 
 def modes_of(case):
-    """All modes that the case gives a file."""
+    """All modes that the case gives the file."""
     yield case.mode
     for _, operation, argument in case.steps:
         if operation in ("create", "chmod"):
@@ -298,7 +298,8 @@ def modes_of(case):
 
 
 def may_be_local(case, anonymous):
-    """Every open must be: whoever may be claimed to be the owner may read and write. anonymous: who all are squashed to."""
+    """True if every caller may open the file: a user who may be claimed to be the owner may read and write. anonymous: the
+    id to which all users are squashed."""
     if case.flags or case.acl or any(mode & 0o6600 != 0o600 for mode in modes_of(case)):
         return False
     owners = {case.owner[0], *(argument[2] for _, operation, argument in case.steps
@@ -322,7 +323,7 @@ DOCUMENTED = {
 def refused(results):
     """True if a READ or WRITE was refused: the caller sees EACCES, EFAULT in a mapping, and EIO for Linux 7's page cache."""
     newer = int(os.uname().release.split(".")[0]) >= 7
-    words = {result.split()[-1] for result in results if isinstance(result, str)}  # and of "close EACCES" the last
+    words = {result.split()[-1] for result in results if isinstance(result, str)}  # and for "close EACCES" the last word
     return bool(words & {"EACCES", "EFAULT", *(["EIO"] if newer else [])})
 
 

@@ -28,7 +28,7 @@ class Records:
 
 
 def how_stable(record):
-    """The argument `stable` of a WRITE, behind handle, offset and count: RFC 5531 8.2, RFC 1813 3.3.7."""
+    """The argument `stable` of a WRITE, after handle, offset and count: RFC 5531 8.2, RFC 1813 3.3.7."""
     at = 4 + 24
     for _ in range(2):  # credential and verifier
         at += 8 + (struct.unpack_from(">I", record, at + 4)[0] + 3) // 4 * 4
@@ -43,7 +43,8 @@ def hang_up(sock):
 
 
 class Proxy:
-    """drop_after(name): the server does the next request of that procedure, and loses its connection before the answer."""
+    """drop_after(name): the server does the next request of that procedure, and its connection is lost before the
+    answer."""
 
     def __init__(self, port, server=("127.0.0.1", 2049), source="127.0.0.2", address=None):
         self.server, self.source = server, source

@@ -39,12 +39,12 @@ def extents(path):
     count = struct.unpack_from("=I", answer, 20)[0]
     found = [struct.unpack_from("=QQQ", answer, HEADER + n * EXTENT)[1:] for n in range(count)]
     if not 0 < count < MAX_EXTENTS or any(offset % PAGE for offset, _ in found):
-        raise OSError(f"{path} has no few extents of whole pages: {found}")
+        raise OSError(f"{path} has too many extents, or extents of partial pages: {found}")
     return found
 
 
 class Disk:
-    """The disk below files whose data is stable already. Nothing else may use the tmpfs."""
+    """The disk below files whose data is stable already. No other process may use the tmpfs."""
 
     def __init__(self, paths):
         self.image = os.open(IMAGE, os.O_RDWR)

@@ -1,6 +1,5 @@
-"""The wire formats, written down a second time for tests that do not play by the rules: ONC RPC, NFSv3 MOUNT and
-LOOKUP, the registry and its marks (include/localiofs/registry_layout.h), the broker protocol (broker_protocol.h), and
-raw FUSE."""
+"""The wire formats, written down a second time for tests that break the rules: ONC RPC, NFSv3 MOUNT and LOOKUP, the
+registry and its marks (include/localiofs/registry_layout.h), the broker protocol (broker_protocol.h), and raw FUSE."""
 import ctypes
 import errno
 import fcntl
@@ -107,7 +106,7 @@ def nfs_look_again(export, path):
     def ask_all(procedure, arguments):
         return {ask(procedure, of, arguments) for of in handles} - {None}
 
-    handles = {handle}  # of the files that are there, and of those that the server remembers
+    handles = {handle}  # of the files that exist, and of those that the server remembers
     for name in Path(path).relative_to(export).parts:
         remembered = ask_all(NFS_LOOKUP, opaque(os.fsencode(name)))
         ask_all(NFS_COMMIT, bytes(12))
@@ -241,7 +240,7 @@ class Broker:
                 self.socket.send(packet)
         except (BrokenPipeError, ConnectionResetError):
             raise Closed from None
-        except PermissionError:  # the sidecar takes no descriptors now: since Linux 6.16 the kernel says so
+        except PermissionError:  # the sidecar accepts no descriptors now: since Linux 6.16 the kernel reports that
             self.send_raw(packet)
 
     def receive(self):
@@ -257,7 +256,7 @@ class Broker:
         return kind, packet[16:]
 
     def call(self, kind, body=b"", fds=()):
-        """Returns the body of the reply, and keeps packets that come unasked meanwhile."""
+        """Returns the body of the reply, and keeps other packets that arrive meanwhile."""
         self.send(kind, body, fds)
         while True:
             got, answer = self.receive()
@@ -368,7 +367,7 @@ FOPEN_DIRECT_IO, FOPEN_PASSTHROUGH = 1, 1 << 7
 
 
 class RawFuse:
-    """A mount with the regular files that lookup() is asked for. open_with tells the answer to each open."""
+    """A mount with the regular files that lookup() names. open_with says the answer to each open."""
 
     def __init__(self, directory):
         self.directory = Path(directory)
@@ -379,17 +378,17 @@ class RawFuse:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), str(directory))
         self.open_with = {}   # name: (open_flags, backing_id) or an errno
-        self.opened = {}      # name: flags of each OPEN that came
+        self.opened = {}      # name: flags of each OPEN that arrived
         self.names = {}
         self.silent = False   # answers nothing any more
         self.hold_reads = False  # answers no READ
-        self.held = 0         # how many READs
+        self.held = 0         # the number of READs
         self.attr_uid, self.attr_mode = 0, 0o666
         self.wake = os.eventfd(0)
         os.set_blocking(self.fd, False)
         self.thread = threading.Thread(target=self.serve, daemon=True)
         self.thread.start()
-        os.stat(self.directory)  # waits for INIT: before, the descriptor is no mount's
+        os.stat(self.directory)  # waits for INIT: before that, the descriptor belongs to no mount
 
     def serve(self):
         poll = select.poll()
@@ -458,13 +457,13 @@ class RawFuse:
     def die(self):
         """Ends the daemon. Its mount stays."""
         self.silent = True
-        # A poll() that still waits would keep the device, and look at whatever gets its number next.
+        # A waiting poll() would keep the device, and would then look at the file that gets its number next.
         os.eventfd_write(self.wake, 1)
         self.thread.join()
         os.close(self.wake)
         os.close(self.fd)
 
     def unmount(self):
-        # Not by a child: it would close its copies of files on a mount that answers nothing, and hang.
+        # Not in a child: it would close its copies of files on a mount that answers nothing, and hang.
         if libc.umount2(os.fsencode(self.directory), 2) < 0:  # MNT_DETACH
             raise OSError(ctypes.get_errno(), "umount2", str(self.directory))
