@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What the sidecar does with a table that was read: every entry is asked for some peers. */
+/*
+ * Uses an export table as the sidecar does: asks for the permissions of some peers at each entry. Pure functions; the
+ * fuzz target owns the table.
+ */
 #pragma once
 
 #include "fuzz.h"
@@ -29,7 +32,7 @@ static inline void use_export_table(struct export_table *t)
 	(void)export_table_unref(t);
 }
 
-/* There is a message; log.c makes one line of it. */
+/* An error must have a message. */
 static inline void check_error(const struct conf_error *error)
 {
 	CHECK(error->text[0] != '\0');

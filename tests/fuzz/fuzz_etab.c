@@ -7,8 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct export_table *t = NULL;
 	struct conf_error error = {""};
-	bool free_form = size > 0 && data[size - 1] == '\\'; /* never so in an etab that is complete */
-	FILE *f = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL; /* refuses to read nothing */
+	bool free_form = size > 0 && data[size - 1] == '\\'; /* a complete etab never ends in a backslash */
+	FILE *f = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL; /* fmemopen() refuses size 0 */
 
 	if (!f)
 		return 0;

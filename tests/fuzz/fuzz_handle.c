@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct broker_fh fh = {.length = (uint32_t)size};
 	struct nfs_handle h;
 
-	/* What packet_check() lets through. */
+	/* Only the lengths that packet_check() accepts. */
 	if (size < 1 || size > BROKER_MAX_FH)
 		return 0;
 	memcpy(fh.data, data, size);

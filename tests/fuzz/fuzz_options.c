@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What users write: options, and what is mounted. What is understood can be written and read again. */
+/* Text from users: mount options and SERVER:/EXPORT. Accepted options can be written as text and parsed again. */
 #include "fuzz.h"
 #include "mount/mount_spec.h"
 #include "mount/options.h"

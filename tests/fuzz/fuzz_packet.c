@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* A client's packet, through a socket as the sidecar has it. */
+/* A client's packet, sent through a socket of the sidecar's kind. */
 #include "fuzz.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An ACL from a program and one from a server: what is understood survives the way there and back. */
+/* An ACL from a program and an ACL from a server: an accepted ACL is the same after conversion to NFS and back. */
 #include "fuzz.h"
 #include "fuse/kernel/posix_acl.h"
 
@@ -13,7 +13,7 @@ static void there_and_back(const struct posix_acl *acl)
 	CHECK(acl->count <= NFS_ACL_MAX && count <= ARRAY_SIZE(entries));
 	if (count <= NFS_ACL_MAX) {
 		CHECK(posix_acl_from_nfs(entries, count, &again) == 0);
-		/* A mask like the group's tells no more than a mode; users and groups come back in order. */
+		/* A mask that equals the group's rights adds nothing to a mode, so it may be gone afterwards. */
 		CHECK(again.count == acl->count ||
 			(acl->count == POSIX_ACL_MODE_ENTRIES + 1 && again.count == POSIX_ACL_MODE_ENTRIES));
 		CHECK(posix_acl_mode(&again) == posix_acl_mode(acl));
