@@ -109,7 +109,7 @@ static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, si
 		d->version->why_away(stats.last_error < 0 ? stats.last_error : -ETIMEDOUT));
 }
 
-/* Bytes of one READ or WRITE: as many as the server takes, or fewer where the mount asks for that; 0: neither says. */
+/* Bytes per READ or WRITE: the most that the server takes (0: unknown), or fewer where the mount options say so (0). */
 static uint32_t request_size(uint32_t server, unsigned wanted)
 {
 	uint32_t size = MIN(server ? server : REQUEST_SIZE_DEFAULT, DATA_WRITE_MAX);

@@ -185,8 +185,8 @@ static const struct data_path *path_of(const struct setattr_request *s)
 }
 
 /*
- * The writes that came before are answered: sets the attributes now. A write that failed is told to the opens of the
- * file, and is not sent again.
+ * The writes that came before are answered: sets the attributes now. The error of a failed write is reported to the
+ * opens of the file, and the write is not sent again.
  */
 static void send_setattr(struct setattr_request *s, int error)
 {
