@@ -5,7 +5,10 @@
 
 #include "base/log.h"
 
-/* FNV-1a. Two directories with the same hash only wait for each other. */
+/*
+ * FNV-1a without a key, since all processes must find the same byte of the file (so not table/keyed_hash.h). Two
+ * directories with the same hash only wait for each other.
+ */
 static uint64_t hash(const char *text)
 {
 	uint64_t h = 0xcbf29ce484222325;
