@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What /proc says of real processes. SIGKILL that is pending is tests/integration/test-server-away's. */
+/* The states and groups of real processes. tests/integration/servers/test-server-away tests a pending SIGKILL. */
 #include "cmocka_setup.h"
 
 #include <limits.h>
@@ -33,7 +33,7 @@ static void a_signal_that_does_not_kill_is_none(void **state)
 	(void)sigtimedwait(&set, NULL, &(struct timespec){0});
 }
 
-/* Nothing but a stopped process has a signal waiting that is neither blocked nor ignored. */
+/* Only a stopped process keeps a pending signal that is neither blocked nor ignored. */
 static void a_signal_that_waits_is_seen(void **state)
 {
 	pid_t child;
@@ -43,7 +43,7 @@ static void a_signal_that_waits_is_seen(void **state)
 	assert_int_equal(pipe(up), 0);
 	child = fork();
 	if (child == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves it stopped */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves the child stopped */
 		(void)write_all(up[1], "", 1);
 		for (;;)
 			(void)pause();
@@ -57,7 +57,7 @@ static void a_signal_that_waits_is_seen(void **state)
 	assert_int_equal(kill(child, SIGSTOP), 0);
 	assert_int_equal(waitpid(child, &status, WUNTRACED), child);
 	assert_false(caller_signalled(child));
-	assert_int_equal(kill(child, SIGUSR2), 0); /* not blocked by the test before */
+	assert_int_equal(kill(child, SIGUSR2), 0); /* the previous test has not left this signal blocked */
 	assert_true(caller_signalled(child));
 	assert_int_equal(kill(child, SIGKILL), 0);
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -65,7 +65,7 @@ static void a_signal_that_waits_is_seen(void **state)
 	assert_false(caller_signalled(0));
 }
 
-/* Its name is in /proc/PID/stat, too, and may look like what comes behind it. */
+/* /proc/PID/stat contains the process's name, which may look like the fields behind it. */
 static void a_process_that_ends_is_exiting(void **state)
 {
 	pid_t child = fork();
@@ -89,7 +89,7 @@ static void groups_are_those_of_the_thread(void **state)
 
 	assert_true(n >= 0);
 	assert_int_equal(caller_groups((pid_t)syscall(SYS_gettid), said, (int)ARRAY_SIZE(said)), n);
-	for (int i = 0; i < n; i++) { /* the kernel sorts them */
+	for (int i = 0; i < n; i++) { /* the kernel sorts the groups */
 		bool found = false;
 
 		for (int k = 0; k < n; k++)
@@ -117,7 +117,7 @@ static void as_many_groups_as_there_is_room_for(void **state)
 		right = right && syscall(SYS_setgroups, (size_t)20, many) == 0;
 		right = right && caller_groups(getpid(), said, 16) == 16 && memcmp(said, many, 16 * sizeof(gid_t)) == 0;
 		right = right && caller_groups(getpid(), said, 64) == 20;
-		/* More than the text that is looked at. */
+		/* More groups than fit into the text that caller_groups() reads. */
 		right = right && syscall(SYS_setgroups, ARRAY_SIZE(many), many) == 0;
 		right = right && caller_groups(getpid(), said, 16) == 16 && memcmp(said, many, 16 * sizeof(gid_t)) == 0;
 		right = right && syscall(SYS_setgroups, (size_t)0, many) == 0 && caller_groups(getpid(), said, 16) == 0;

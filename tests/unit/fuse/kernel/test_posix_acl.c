@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* POSIX ACLs between extended attributes and NFSACL: what is one, what is the same, what garbage does. */
+/* POSIX ACLs between extended attributes and NFSACL: valid ACLs, equal ACLs, and random bytes. */
 #include "cmocka_setup.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define ALL_IDS UINT32_MAX
 
-/* The value of an extended attribute, from tag, permissions, id each. */
+/* The value of an extended attribute: entries of tag, permissions and id. */
 struct value {
 	size_t size;
 	uint8_t bytes[POSIX_ACL_XATTR_SIZE(NFS_ACL_MAX + 1)];
@@ -36,7 +36,7 @@ static void add_mode(struct value *v, uint32_t user, uint32_t group, uint32_t ot
 	add(v, POSIX_ACL_OTHER, other, ALL_IDS);
 }
 
-/* Through NFSACL and back, in whatever order; the same value comes out. */
+/* Through NFSACL and back, with the entries in any order; the result is the same value. */
 static void assert_survives(const struct value *v, uint32_t flag, uint32_t expected_count)
 {
 	static struct posix_acl acl, back;
@@ -113,7 +113,7 @@ static void what_a_mode_says_has_a_mask_at_the_server_only(void **state)
 	assert_memory_equal(&entries[1], (&(struct nfs_ace){.tag = 4, .id = 2001, .perm = 5}), sizeof(*entries));
 	assert_memory_equal(&entries[2], (&(struct nfs_ace){.tag = 0x10, .perm = 5}), sizeof(*entries));
 	assert_memory_equal(&entries[3], (&(struct nfs_ace){.tag = 0x20, .perm = 1}), sizeof(*entries));
-	/* A mask that says something stays, one that does not is lost, as with the kernel's client. */
+	/* A mask that limits permissions stays; a mask equal to the group's is lost, as with the kernel's client. */
 	add(&masked, POSIX_ACL_USER_OBJ, 7, ALL_IDS);
 	add(&masked, POSIX_ACL_GROUP_OBJ, 5, ALL_IDS);
 	add(&masked, POSIX_ACL_MASK, 4, ALL_IDS);
@@ -138,13 +138,14 @@ static void what_is_no_acl_is_refused(void **state)
 {
 	struct value v = {0};
 
-	assert_int_equal(take(&v), 0); /* no value: the ACL goes */
+	assert_int_equal(take(&v), 0); /* an empty value removes the ACL */
 	add_mode(&v, 7, 5, 1);
 	assert_int_equal(take(&v), 0);
 	v.size = 4;
 	assert_int_equal(take(&v), 0);
 	for (v.size = 1; v.size < 28; v.size++)
-		assert_int_equal(take(&v), v.size == 4 ? 0 : -EINVAL); /* cut, or without all of its three */
+		assert_int_equal(take(&v),
+			v.size == 4 ? 0 : -EINVAL); /* truncated, or without one of the three entries */
 	v.bytes[0] = 3;
 	assert_int_equal(take(&v), -EOPNOTSUPP);
 
@@ -165,7 +166,7 @@ static void what_is_no_acl_is_refused(void **state)
 	assert_int_equal(take(&v), -EINVAL);
 	v.size = 0;
 	add(&v, POSIX_ACL_USER_OBJ, 7, ALL_IDS);
-	add(&v, POSIX_ACL_USER, 7, ALL_IDS); /* nobody */
+	add(&v, POSIX_ACL_USER, 7, ALL_IDS); /* a named user without an id */
 	add(&v, POSIX_ACL_GROUP_OBJ, 7, ALL_IDS);
 	add(&v, POSIX_ACL_MASK, 7, ALL_IDS);
 	add(&v, POSIX_ACL_OTHER, 7, ALL_IDS);
@@ -207,7 +208,7 @@ static void what_a_server_answers_is_checked(void **state)
 	assert_int_equal(posix_acl_from_nfs(NULL, NFS_ACL_MAX + 1, &acl), -EIO);
 }
 
-/* Whatever is taken for an ACL can be told again, and is the same then. */
+/* Every value that is accepted as an ACL can be written again, with the same result. */
 static void garbage_harms_nobody(void **state)
 {
 	static struct posix_acl acl, again;

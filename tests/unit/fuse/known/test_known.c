@@ -62,7 +62,7 @@ static unsigned see(struct inode *i, long version)
 	return known_attributes(&fs, i, &attr, attr_clock());
 }
 
-/* As LOOKUP's answer tells: the directory, the right to walk through it, the name, the file. */
+/* Remembers what a LOOKUP's answer says: the directory, the right to search it, the name, the file. */
 static void looked_up(const char *name, const struct nfs_cred *cred, long version)
 {
 	(void)see(dir, version);
@@ -112,7 +112,7 @@ static void a_name_is_known_to_those_who_may_walk_there(void **state)
 	looked_up("a", &alice, 1);
 	assert_int_equal(look_up("a", &alice), 0);
 	assert_int_equal(look_up("b", &alice), -EAGAIN);
-	assert_int_equal(look_up("a", &bob), -EAGAIN); /* the groups make another credential */
+	assert_int_equal(look_up("a", &bob), -EAGAIN); /* with other groups it is another credential */
 	assert_false(known_allowed(&fs, dir, &alice, NFS_ACCESS_READ));
 	known_rights(&fs, dir, &alice, NFS_ACCESS_READ, attr_clock());
 	assert_true(known_allowed(&fs, dir, &alice, NFS_ACCESS_READ | NFS_ACCESS_LOOKUP));
@@ -152,7 +152,7 @@ static void another_version_of_the_directory_ends_what_is_known(void **state)
 	(void)see(dir, 2);
 	assert_int_equal(look_up("a", &alice), -EAGAIN);
 	assert_false(known_allowed(&fs, dir, &alice, NFS_ACCESS_LOOKUP));
-	(void)see(dir, 1); /* not even when it comes back */
+	(void)see(dir, 1); /* not even when the old version comes back */
 	assert_int_equal(look_up("a", &alice), -EAGAIN);
 }
 
@@ -202,7 +202,7 @@ static void a_change_of_ours_keeps_the_rest_when_nobody_else_changed_anything(vo
 	assert_int_equal(look_up("a", &alice), 0);
 	w = wcc(2, 3);
 	assert_true(change(&w));
-	w = wcc(2, 4); /* somebody was between 3 and this */
+	w = wcc(2, 4); /* another client changed the directory between 3 and this change */
 	assert_false(change(&w));
 	assert_int_equal(look_up("a", &alice), -EAGAIN);
 }
@@ -247,7 +247,7 @@ static void a_name_is_not_known_that_was_told_beside_a_change_of_ours(void **sta
 
 	looked_up("a", &alice, 1);
 	known_change_begin(dir);
-	known_name(&fs, dir, "a", NULL, attr_clock()); /* such as the answer of a second one */
+	known_name(&fs, dir, "a", NULL, attr_clock()); /* such as the answer to a second change */
 	assert_true(known_change_end(&fs, dir, &w, asked, &ignored));
 	assert_int_equal(look_up("a", &alice), -EAGAIN);
 	known_name(&fs, dir, "a", &file->fh, attr_clock());
@@ -279,7 +279,7 @@ static void a_listing_is_not_known_after_a_change(void **state)
 	epoch = known_epoch(dir);
 	assert_true(known_name_listed(&fs, dir, epoch, "b", &file->fh, asked));
 	assert_int_equal(look_up("b", &alice), 0);
-	assert_true(change(&w)); /* which removes b */
+	assert_true(change(&w)); /* this change removes b */
 	known_name(&fs, dir, "b", NULL, attr_clock());
 	assert_int_equal(known_epoch(dir), epoch);
 	assert_false(known_name_listed(&fs, dir, epoch, "b", &file->fh, asked));
@@ -332,7 +332,7 @@ static void a_removed_name_puts_the_files_other_names_in_doubt(void **state)
 
 	looked_up("a", &alice, 1);
 	known_links_changed(&fs);
-	assert_int_equal(look_up("a", &alice), 0); /* its only name */
+	assert_int_equal(look_up("a", &alice), 0); /* the file has only this name */
 	two.nlink = 2;
 	(void)known_attributes(&fs, file, &two, attr_clock());
 	assert_int_equal(look_up("a", &alice), 0);
@@ -340,7 +340,7 @@ static void a_removed_name_puts_the_files_other_names_in_doubt(void **state)
 	assert_int_equal(look_up("a", &alice), -EAGAIN);
 }
 
-/* Walks until the directory's ACL is asked for: the epoch of the question, 0 when there is none. */
+/* Walks until the directory's ACL should be asked for. Returns the epoch of the question, 0 if there is none. */
 static uint64_t walk(unsigned times)
 {
 	uint64_t epoch;
@@ -380,13 +380,13 @@ static void the_kernel_walks_where_everybody_may(void **state)
 	options.lookupcache = LOOKUP_CACHE_NONE;
 	assert_true(known_entry_seconds(&fs, dir, file) == 0);
 	options.lookupcache = LOOKUP_CACHE_ALL;
-	known_change_begin(dir); /* it may be a chmod */
+	known_change_begin(dir); /* the change may be a chmod */
 	assert_true(known_entry_seconds(&fs, dir, file) == 0);
 	(void)known_change_end(&fs, dir, NULL, attr_clock(), &ignored);
 	assert_true(known_entry_seconds(&fs, dir, file) == 0);
 	see_mode(0755, 3);
 	assert_true(known_entry_seconds(&fs, dir, file) == 0);
-	assert_true(known_asks_acl(&fs, dir, &epoch)); /* at once: the kernel walks there */
+	assert_true(known_asks_acl(&fs, dir, &epoch)); /* at once, because the kernel walks through the directory */
 	known_acl(&fs, dir, false, epoch - 1, attr_clock());
 	assert_true(known_entry_seconds(&fs, dir, file) == 0);
 	known_acl(&fs, dir, false, epoch, attr_clock());
@@ -408,12 +408,12 @@ static void an_answer_about_an_acl_that_is_dropped_is_asked_for_again(void **sta
 	see_mode(0755, 1);
 	epoch = walk(KNOWN_WALKS);
 	asked = attr_clock();
-	assert_true(change(&w)); /* a change of ours, after which everything else is known still */
+	assert_true(change(&w)); /* a change by this mount, after which everything else is still known */
 	known_acl(&fs, dir, false, epoch, asked);
 	assert_true(known_entry_seconds(&fs, dir, file) == 0);
-	assert_int_equal(walk(KNOWN_WALKS - 1), 0); /* not at once, in a burst of them */
+	assert_int_equal(walk(KNOWN_WALKS - 1), 0); /* not at once, during a burst of changes */
 	known_change_begin(dir);
-	assert_int_equal(walk(1), 0); /* nor to be dropped again */
+	assert_int_equal(walk(1), 0); /* nor while the answer would be dropped again */
 	w = wcc(2, 3);
 	w.after.mode |= 0755;
 	assert_true(known_change_end(&fs, dir, &w, attr_clock(), &asked));
@@ -435,7 +435,7 @@ static void a_moved_name_is_believed_where_it_was(void **state)
 	known_acl(&fs, dir, false, walk(KNOWN_WALKS), attr_clock());
 	known_moved(&fs, file, dir, other);
 	known_moved(&fs, NULL, other, dir);
-	assert_int_equal(file->known.named_ms, 0); /* nothing was told, nothing need be forgotten */
+	assert_int_equal(file->known.named_ms, 0); /* the kernel was told no name and need not forget any */
 	assert_true(known_entry_seconds(&fs, dir, file) > 0);
 	assert_true(file->known.named_ms > now_ms());
 	assert_true(dir->known.believed_ms > now_ms());
@@ -514,12 +514,12 @@ static void of_answers_that_cross_the_kernel_may_believe_either(void **state)
 	assert_true(kernel_may_differ(2, &tellings));
 	(void)see(file, 2);
 	assert_true(kernel_may_differ(2, &tellings));
-	/* Told meanwhile: who tells the kernel to forget does not know in which order that comes. */
+	/* Attributes told meanwhile are not taken back: they and the invalidation may reach the kernel in any order. */
 	known_attributes_taken_back(file, before);
 	assert_true(kernel_may_differ(2, &tellings));
 	known_attributes_taken_back(file, tellings);
 	assert_false(kernel_may_differ(2, &tellings));
-	/* The kernel believes nothing now that these could differ from. */
+	/* The kernel now believes no attributes that these could differ from. */
 	(void)see(file, 3);
 	assert_false(kernel_may_differ(3, &tellings));
 	known_attributes_written(file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* The table of locks, beside the kernel's own on a file of the machine, and with many threads at once. */
+/* The table of locks, compared with the kernel's locks on a local file, and used by many threads at once. */
 #include "cmocka_setup.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static int teardown(void **state)
 	return held + waiting == 0 ? 0 : -1;
 }
 
-/* A wait, and what became of it. */
+/* A wait and its result. */
 struct waiter {
 	struct lock_wait wait;
 	unsigned told;
@@ -83,7 +83,7 @@ static int wait_for(struct waiter *w, struct lock lock)
 	return wait_on(&file, w, lock);
 }
 
-/* The process's end of the file, not another one's. */
+/* The process that is the owner closes its open file. */
 static void closed(const struct nfs_fh *fh, uint64_t owner)
 {
 	locks_closed(table, fh, owner, owner + 100);
@@ -108,7 +108,7 @@ static void owners_conflict_where_one_writes(void **state)
 	assert_int_equal(found.start, 15);
 	assert_int_equal(found.end, LOCK_END);
 	assert_int_equal(found.pid, 7);
-	/* Of NONE: the owner's own, and no other's. */
+	/* With LOCK_MODE_NONE the owner's own locks are found, and no others. */
 	assert_true(locks_test(table, &file, &(struct lock){.owner = 2, .mode = NONE, .end = LOCK_END}, &found));
 	assert_int_equal(found.owner, 2);
 	assert_int_equal(found.start, 5);
@@ -126,7 +126,7 @@ static void ranges_and_flocks_are_strangers(void **state)
 {
 	assert_int_equal(set(whole(1, EXCLUSIVE)), 0);
 	assert_int_equal(set(range(2, EXCLUSIVE, 0, LOCK_END)), 0);
-	locks_closed(table, &file, 1, 99); /* a flock goes with the open file, not with a process */
+	locks_closed(table, &file, 1, 99); /* a flock belongs to the open file, not to a process */
 	assert_int_equal(set(whole(3, SHARED)), -EAGAIN);
 	locks_released(table, &file, 101);
 	assert_int_equal(set(whole(3, SHARED)), 0);
@@ -146,7 +146,7 @@ static void whoever_waits_gets_it_when_nothing_is_in_the_way(void **state)
 	assert_int_equal(second.told, 1);
 	assert_int_equal(second.error, 0);
 	assert_int_equal(reader.told + writer.told, 0);
-	assert_int_equal(set(range(1, SHARED, 0, 5)), 0); /* less than it had */
+	assert_int_equal(set(range(1, SHARED, 0, 5)), 0); /* a smaller range than before */
 	assert_int_equal(reader.told, 1);
 	assert_int_equal(writer.told, 0);
 	closed(&file, 1);
@@ -180,7 +180,7 @@ static void a_wait_that_is_cancelled_gets_nothing(void **state)
 	assert_true(locks_cancel(table, &w.wait));
 	assert_false(locks_cancel(table, &w.wait));
 	late.wait.lock = whole(2, SHARED);
-	assert_false(locks_cancel(table, &late.wait)); /* before it was asked for */
+	assert_false(locks_cancel(table, &late.wait)); /* before locks_set() was called */
 	assert_int_equal(locks_set(table, &file, &late.wait, true), -EINTR);
 	locks_released(table, &file, 101);
 	assert_int_equal(w.told, 0);
@@ -224,7 +224,7 @@ static void a_circle_is_a_deadlock(void **state)
 
 static void there_is_a_limit(void **state)
 {
-	for (int64_t n = 0; n < LOCKS_MAX / 64; n++) { /* in many files, so that it does not take long */
+	for (int64_t n = 0; n < LOCKS_MAX / 64; n++) { /* in many files, so that the test is fast */
 		struct nfs_fh fh = {.len = 8};
 
 		memcpy(fh.data, &n, sizeof(n));
@@ -236,7 +236,7 @@ static void there_is_a_limit(void **state)
 		struct nfs_fh fh = {.len = 8};
 
 		memcpy(fh.data, &n, sizeof(n));
-		if (n == 0) /* two pieces of one */
+		if (n == 0) /* one range becomes two pieces */
 			assert_int_equal(set_on(&fh, range(1, NONE, 1, 1)), -ENOLCK);
 		closed(&fh, 1);
 	}
@@ -270,7 +270,7 @@ static int wait_for_answer(struct thread_wait *t)
 	return t->error;
 }
 
-/* RELEASE may come behind a request that was made after the last close(2). */
+/* RELEASE may arrive after a request that was made after the last close(2). */
 static void who_does_not_want_to_wait_waits_for_a_file_to_be_gone(void **state)
 {
 	struct thread_wait t = {.wait = {.done = thread_told, .lock = whole(2, EXCLUSIVE)},
@@ -282,7 +282,7 @@ static void who_does_not_want_to_wait_waits_for_a_file_to_be_gone(void **state)
 
 	assert_int_equal(set(whole(1, SHARED)), 0);
 	assert_int_equal(set(whole(2, EXCLUSIVE)), -EAGAIN);
-	closed(&file, 1); /* by one of two, or by the last */
+	closed(&file, 1); /* by one of two processes, or by the last */
 	assert_int_equal(locks_set(table, &file, &w.wait, false), 1);
 	locks_released(table, &file, 101);
 	assert_int_equal(w.told, 1);
@@ -296,13 +296,14 @@ static void who_does_not_want_to_wait_waits_for_a_file_to_be_gone(void **state)
 	assert_int_equal(wait_for_answer(&t), -EAGAIN);
 	assert_true(now_ms() - since >= LOCK_GRACE_MS);
 	assert_int_equal(set(whole(3, SHARED)), 0);
-	assert_int_equal(set(whole(2, EXCLUSIVE)), -EAGAIN); /* at once, for the other one */
+	assert_int_equal(set(whole(2, EXCLUSIVE)),
+		-EAGAIN); /* refused at once, because the open file of the second lock is not closed */
 	locks_released(table, &file, 101);
 	locks_released(table, &file, 103);
 
 	silent.quiet = true;
 	assert_int_equal(set(silent), 0);
-	assert_int_equal(locks_set(table, &file, &w.wait, false), 1); /* closed without a word, perhaps */
+	assert_int_equal(locks_set(table, &file, &w.wait, false), 1); /* perhaps closed without a FLUSH */
 	locks_released(table, &file, 101);
 	assert_int_equal(w.told, 2);
 	assert_int_equal(w.error, 0);
@@ -333,7 +334,8 @@ static struct flock kernel_range(const struct lock *l)
 	};
 }
 
-/* Each byte, and all from there, for each owner and both kinds: the same one is in the way. */
+/* For each byte, all bytes from there, each owner and both kinds: the same lock conflicts in the table and in the
+ * kernel. */
 static void assert_same_ranges(const int *fds)
 {
 	for (uint64_t owner = 0; owner < OWNERS; owner++)
@@ -416,7 +418,7 @@ static void flocks_are_the_kernels(void **state)
 #define THREADS 8
 #define ROUNDS  1500
 
-static unsigned inside[2]; /* how many writers of each file: guarded by nothing but the locks */
+static unsigned inside[2]; /* the number of writers in each file; only the tested locks guard it */
 
 static void *contend(void *arg)
 {

@@ -59,7 +59,7 @@ static void pages_stay_only_for_the_very_same_version(void **state)
 	assert_false(attr_memory_pages_are_good(&m, &a));
 }
 
-/* nocto: the time since they were told decides, not what anybody says now. */
+/* nocto: the time since the kernel was told the attributes decides, not the server's present attributes. */
 static void without_close_to_open_pages_are_believed_for_a_while(void **state)
 {
 	struct attr_memory m = {0};

@@ -55,7 +55,7 @@ static void inodes_are_found_by_their_numbers(void **state)
 	assert_int_equal(root->number, 1); /* FUSE_ROOT_ID */
 	assert_ptr_equal(inode_table_numbered(t, 1), root);
 	assert_ptr_equal(inode_table_numbered(t, number), i);
-	/* A retired inode keeps its number, since the kernel has that of it; the fresh one gets another. */
+	/* A retired inode keeps its number, because the kernel knows it; the fresh inode gets another number. */
 	inode_table_retire(t, i);
 	other = get(t, 2, 12);
 	assert_ptr_not_equal(other, i);
@@ -199,7 +199,7 @@ static void a_full_table_grows_and_finds_everything(void **state)
 		assert_ptr_equal(inode_table_find(t, &fh), all[n]);
 		(void)inode_unref(t, all[n]);
 	}
-	/* What the kernel never forgot goes with the table. */
+	/* Inodes that the kernel never forgot are freed with the table. */
 	(void)inode_table_free(t);
 	assert_int_equal(freed, N);
 }
@@ -209,7 +209,7 @@ struct racer {
 	unsigned seed;
 };
 
-/* Looks up and forgets the same few handles as its siblings. */
+/* Each thread looks up and forgets the same few handles. */
 static void *race(void *arg)
 {
 	struct racer *r = arg;

@@ -33,7 +33,7 @@ static void a_name_holds_as_long_as_the_file_is_not_changed(void **state)
 {
 	struct named n = {0};
 
-	assert_int_equal(judge(&n, first), NAMED_HOLDS); /* nobody came by a name */
+	assert_int_equal(judge(&n, first), NAMED_HOLDS); /* the kernel was told no name */
 	named_found(&n, &here, 0, A, &first, true);
 	assert_int_equal(judge(&n, first), NAMED_HOLDS);
 	assert_int_equal(judge(&n, second), NAMED_LOST);
@@ -74,14 +74,14 @@ static void each_name_must_be_told_with_the_ctime(void **state)
 	named_found(&n, &here, 7, B, &first, false);
 	assert_int_equal(judge(&n, first), NAMED_HOLDS);
 	named_found(&n, &here, 8, B, &second, false);
-	assert_int_equal(judge(&n, second), NAMED_LOST); /* A may have gone */
+	assert_int_equal(judge(&n, second), NAMED_LOST); /* the file may have lost A */
 	assert_false(named_directory_is(&n, &here, 8, &second));
 	named_found(&n, &here, 8, A, &second, false);
 	assert_int_equal(judge(&n, second), NAMED_HOLDS);
 	assert_int_equal(judge(&n, third), NAMED_ASK_DIRECTORY);
 	named_found(&n, &there, 3, B, &third, false);
 	assert_int_equal(judge(&n, third), NAMED_LOST);
-	named_found(&n, &there, 3, B, &third, true); /* A is believed no more */
+	named_found(&n, &there, 3, B, &third, true); /* the kernel believes A no more */
 	assert_int_equal(judge(&n, third), NAMED_HOLDS);
 	named_told(&n, A);
 	assert_int_equal(judge(&n, third), NAMED_LOST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Every cell of the table in open_mode.h, and who keeps which backing id. */
+/* Every cell of the table in open_mode.h, and which backing ids are kept or released. */
 #include "cmocka_setup.h"
 
 #include "fuse/node/open_mode.h"
@@ -17,7 +17,7 @@ static const struct open_wish remote_read = {0}, remote_write = {.write = true},
 				      .write = true},
 			      refused_write = {.generation = SESSION, .granted_id = 5, .write = true};
 
-/* Chooses and counts; the useless id in *useless. */
+/* Chooses and counts; *useless gets the id to be released. */
 static int open_as(struct open_mode *m, const struct open_wish *w, int *useless)
 {
 	int path = open_mode_choose(m, w), id = w->granted_id;
@@ -91,7 +91,7 @@ static void beside_passthrough_opens_the_id_stays_the_same(void **state)
 	assert_int_equal(open_as(&m, &granted_rw, &useless), OPEN_PATH_PASSTHROUGH);
 	assert_int_equal(useless, 0);
 	assert_int_equal(m.backing_id, 5);
-	/* Another grant of the same file is not needed. */
+	/* A second granted id of the same file is not needed. */
 	struct open_wish second = granted_rw;
 	second.granted_id = 6;
 	assert_int_equal(open_as(&m, &second, &useless), OPEN_PATH_PASSTHROUGH);
@@ -102,8 +102,8 @@ static void beside_passthrough_opens_the_id_stays_the_same(void **state)
 	assert_int_equal(open_mode_take_id(&m), 0);
 }
 
-/* An id writes with the rights of who registered it, and root's are more. */
-/* O_DIRECT with odirect=any: as if there were no id, but beside those who have one. */
+/* An id writes with the rights of the opener who registered it, and root has more rights. */
+/* O_DIRECT with odirect=any: as if the file had no id, except beside opens that use one. */
 static void what_the_daemon_shall_serve_is_not_passed_through(void **state)
 {
 	struct open_wish by_daemon = {.generation = SESSION,
@@ -132,7 +132,8 @@ static void root_and_others_write_by_ids_of_their_own(void **state)
 		other.root = reader.root = !root;
 		other.granted_id = 6;
 		assert_int_equal(open_as(&m, &first, NULL), OPEN_PATH_PASSTHROUGH);
-		assert_int_equal(open_as(&m, &reader, NULL), OPEN_PATH_PASSTHROUGH); /* reading is the same for all */
+		assert_int_equal(open_as(&m, &reader, NULL),
+			OPEN_PATH_PASSTHROUGH); /* reading needs no rights of root */
 		assert_int_equal(open_as(&m, &other, &useless), OPEN_PATH_PASSTHROUGH_DIRECT);
 		assert_int_equal(useless, 6);
 		assert_int_equal(open_as(&m, &first, NULL), OPEN_PATH_PASSTHROUGH);
@@ -140,7 +141,7 @@ static void root_and_others_write_by_ids_of_their_own(void **state)
 		(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
 		(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
 		assert_true(open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH_DIRECT));
-		/* Nothing is open: the next writer's takes the place of the idle one. */
+		/* No open is left: the next writer's id replaces the idle id. */
 		assert_int_equal(open_as(&m, &other, &useless), OPEN_PATH_PASSTHROUGH);
 		assert_int_equal(useless, 5);
 		assert_int_equal(m.backing_id, 6);
@@ -154,7 +155,7 @@ static void passthrough_opens_outlive_their_session(void **state)
 	struct open_wish next = granted_rw;
 
 	assert_int_equal(open_as(&m, &granted_rw, NULL), OPEN_PATH_PASSTHROUGH);
-	/* No session: registered, but served by the daemon. */
+	/* No session: the open gets the id, but the daemon serves it. */
 	assert_int_equal(open_as(&m, &remote_write, NULL), OPEN_PATH_PASSTHROUGH_DIRECT);
 	assert_int_equal(open_as(&m, &remote_append, NULL), OPEN_PATH_PASSTHROUGH_DIRECT);
 	/* The next session did not grant this id. */
@@ -164,7 +165,7 @@ static void passthrough_opens_outlive_their_session(void **state)
 	assert_false(open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH));
 	assert_false(open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH_DIRECT));
 	assert_true(open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH_DIRECT));
-	/* Now it may replace the old one, which must be closed. */
+	/* Now the new id may replace the old one, which must be closed. */
 	int useless;
 	assert_int_equal(open_as(&m, &next, &useless), OPEN_PATH_PASSTHROUGH);
 	assert_int_equal(useless, 5);
@@ -202,7 +203,7 @@ static void an_idle_id_serves_the_next_open_of_its_session_only(void **state)
 	assert_int_equal(open_mode_choose(&m, &local_write), OPEN_PATH_CACHED);
 }
 
-/* Whoever was there in between may have left a mapping, which nobody sees. */
+/* A passthrough open that was closed meanwhile may have left a mapping, which the daemon cannot see. */
 static void after_a_local_open_that_may_be_mapped_for_writing_nothing_is_cached(void **state)
 {
 	const struct open_wish rw = {.generation = SESSION,
@@ -213,7 +214,8 @@ static void after_a_local_open_that_may_be_mapped_for_writing_nothing_is_cached(
 	const struct open_wish read = {.generation = SESSION, .granted_id = 5, .read = true}, far_read = {.read = true};
 	struct open_mode m = {0};
 
-	assert_int_equal(open_as(&m, &granted_write, NULL), OPEN_PATH_PASSTHROUGH); /* O_WRONLY maps nothing */
+	assert_int_equal(open_as(&m, &granted_write, NULL),
+		OPEN_PATH_PASSTHROUGH); /* an O_WRONLY open cannot be mapped */
 	(void)open_mode_uncount(&m, OPEN_PATH_PASSTHROUGH);
 	assert_false(open_mode_written_locally(&m));
 	assert_false(open_mode_seen_locally(&m));
