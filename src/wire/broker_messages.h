@@ -5,7 +5,7 @@
  * replies. localiofs/broker_protocol.h has the layout of the bodies.
  *
  * A new message is a type and a body in broker_protocol.h, a line in this table, and a line with its function in the
- * table of the sidecar's session (sidecar/session/session.c).
+ * table of handlers (sidecar/session/requests.c).
  *
  * The table is constant, and the functions are pure.
  */
