@@ -8,8 +8,8 @@
  * hostile descriptor of the client hangs the process that received it (guarded_receive.h). Only this thread waits for
  * that process.
  *
- * session.c has the thread, the loop, and the table of handlers; handshake.c has the messages up to HELLO; requests.c
- * has the requests on files. struct session belongs to the session's thread; no lock guards it.
+ * session.c has the thread and the loop; handshake.c has the messages up to HELLO; requests.c has the requests on
+ * files, and the table of all handlers. struct session belongs to the session's thread; no lock guards it.
  */
 #pragma once
 
@@ -26,8 +26,7 @@
 struct session {
 	struct broker_session *client; /* the broker's record of the session */
 	enum session_state state;
-	uint64_t deadline_ms; /* of the state, on now_ms()'s clock; in SESSION_READY, the last match is valid until then
-			       */
+	uint64_t deadline_ms; /* of the state, as now_ms(); in SESSION_READY, the end of the last match's validity */
 	unsigned matches;     /* handled matches, as broker_take_match() counts */
 	struct owner_proof proof; /* the proof that PROVE's descriptor must carry */
 	struct locator locator;
