@@ -86,8 +86,10 @@ static int detach(struct reporter *reporter)
 	if (write(reporter->fd, &ok, 1) != 1)
 		return -EPIPE; /* the parent was killed */
 	reporter->fd = close_fd(reporter->fd);
-	/* From here on a daemon: nothing of the caller's is kept open or busy. Its log has one name, whoever started
-	 * it. */
+	/*
+	 * From here on a daemon: nothing of the caller's is kept open or busy. Its log has one name, whoever started
+	 * it.
+	 */
 	log_open("localiofs");
 	log_to(LOG_TO_SYSLOG);
 	null = open("/dev/null", O_RDWR);

@@ -17,8 +17,10 @@
 
 #include "base/util.h"
 
-/* Sets the program's name, which is in each line that does not go to the journal. To be called before any message, and
- * again when the name changes. */
+/*
+ * Sets the program's name, which is in each line that does not go to the journal. To be called before any message, and
+ * again when the name changes.
+ */
 void log_open(const char *program);
 
 enum log_place {

@@ -15,7 +15,7 @@
 #define RETRY_FG_MS        30000 /* nfs(5) says two minutes, which is long to wait after a typing error */
 #define RETRY_BG_MIN       10000
 
-#define NFS_VERSION          3 /* mount/options.c refuses other values of vers= */
+#define NFS_VERSION          3 /* mount/options_table.c refuses other values of vers= */
 #define REQUEST_SIZE_DEFAULT 65536U
 
 /* By number. Another version of NFS is a folder src/io/nfsN and a line in this table. */

@@ -11,8 +11,8 @@
  *
  * Some writers may what others may not: take blocks that are reserved, exceed a quota, leave set-id bits. So a ring's
  * thread is uid -2, without a capability, and for who is the server's root it has a second credential: root, without a
- * capability either. These are what the sidecar registers backing ids with (sidecar/thread_cred.h). A daemon that
- * cannot become so, for which it takes CAP_SETUID, does not write.
+ * capability either. These are what the sidecar registers backing ids with (sidecar/backing/thread_cred.h). A daemon
+ * that cannot become so, for which it takes CAP_SETUID, does not write.
  *
  * A ring's lock guards the list of what is to be submitted. The caller owns a struct uring_io and its
  * buffer until done has run, exactly once: on a ring's thread, or on the caller's before the function
@@ -92,8 +92,10 @@ void uring_write(struct uring *u, struct uring_io *io);
 /* fsync(2). */
 void uring_sync(struct uring *u, struct uring_io *io);
 
-/* Nothing, for 300 us: long enough for a program to write some more, and too short to be missed. The result is an
- * error. */
+/*
+ * Nothing, for 300 us: long enough for a program to write some more, and too short to be missed. The result is an
+ * error.
+ */
 void uring_pause(struct uring *u, struct uring_io *io);
 
 /*

@@ -76,8 +76,10 @@ enum commit_when {
 	COMMIT_FSYNC, /* never: the promise of a local filesystem */
 };
 
-/* How O_DIRECT works on local files; fs/nfsd/vfs.c and fs/nfs/localio.c have the ways of the kernel's server and
- * client. */
+/*
+ * How O_DIRECT works on local files; fs/nfsd/vfs.c and fs/nfs/localio.c have the ways of the kernel's server and
+ * client.
+ */
 enum odirect {
 	ODIRECT_THROUGH,  /* it reaches the backing filesystem, which answers misaligned requests with EINVAL */
 	ODIRECT_ANY,      /* the daemon reads past the page cache, whatever the alignment */

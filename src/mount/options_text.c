@@ -92,8 +92,10 @@ int options_text(const struct mount_options *o, char *buf, size_t size)
 
 unsigned long options_mount_flags(const struct mount_options *o)
 {
-	/* The entry of sync has no .mount_flag: a remount cannot change it, as the daemon would not learn of the
-	 * change. */
+	/*
+	 * The entry of sync has no .mount_flag: a remount cannot change it, as the daemon would not learn of the
+	 * change.
+	 */
 	unsigned long flags = o->sync ? MS_SYNCHRONOUS : 0;
 
 	for (size_t n = 0; n < option_table_size; n++)

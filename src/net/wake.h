@@ -16,11 +16,7 @@ struct wake {
 	int fd; /* -1: not open */
 };
 
-#define WAKE_CLOSED      \
-	(struct wake)    \
-	{                \
-		.fd = -1 \
-	}
+#define WAKE_CLOSED ((struct wake){.fd = -1})
 
 /* 0 or a negative errno. After an error fd is -1. */
 int wake_open(struct wake *w);

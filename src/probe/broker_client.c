@@ -123,8 +123,10 @@ static int send_packet(int socket, const void *packet, size_t length, int fd)
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/* The caller holds the lock. Sends the request, or queues it if sending would block. The reader finds a broken
- * connection. */
+/*
+ * The caller holds the lock. Sends the request, or queues it if sending would block. The reader finds a broken
+ * connection.
+ */
 static int send_or_queue(struct broker_client *b, const struct broker_header *header, const void *body, int fd)
 {
 	size_t length = header->length - sizeof(*header);

@@ -19,8 +19,10 @@ static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
 static void make_key(void)
 {
-	/* EINTR is possible only before the kernel has initialized its random numbers. getrandom(2) has no other error
-	 * for these arguments. */
+	/*
+	 * EINTR is possible only before the kernel has initialized its random numbers. getrandom(2) has no other error
+	 * for these arguments.
+	 */
 	while (getrandom(&process_key, sizeof(process_key), 0) < 0)
 		if (errno != EINTR)
 			abort();
@@ -81,12 +83,13 @@ static uint64_t load_word(const uint8_t *bytes)
 /* The last rest bytes (0 to 7) of a message of size bytes that ends at this address. */
 static uint64_t load_rest(const uint8_t *end, size_t rest, size_t size)
 {
+	const uint8_t *bytes = end - rest;
 	uint64_t word = 0;
 
 	if (rest > 0 && size >= sizeof(word))
 		return load_word(end - sizeof(word)) >> (64 - 8 * rest);
 	for (size_t n = 0; n < rest; n++)
-		word |= (uint64_t) * (end - rest + n) << (8 * n);
+		word |= (uint64_t)bytes[n] << (8 * n);
 	return word;
 }
 

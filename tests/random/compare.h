@@ -19,8 +19,10 @@ struct verdict {
 /* Sets the verdict to a difference with this sentence, unless it has one already. */
 void differs(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* After the call of the mount: true if the mount refused the operation for a listed reason. Then the reference skips
- * it. */
+/*
+ * After the call of the mount: true if the mount refused the operation for a listed reason. Then the reference skips
+ * it.
+ */
 bool compare_refusal(struct world *w, const struct op *op, const struct expectation *e);
 
 /* After both calls: compares results, errors and data. */

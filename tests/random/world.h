@@ -30,8 +30,10 @@ struct description {
 	int flags; /* of open(2) and F_SETFL */
 	int opener;
 	mode_t type;
-	/* True if the daemon has opened the file. It closes the file after the last close and the end of the last
-	 * mapping. With passthrough mappings do not count, because the kernel maps the server's file itself. */
+	/*
+	 * True if the daemon has opened the file. It closes the file after the last close and the end of the last
+	 * mapping. With passthrough mappings do not count, because the kernel maps the server's file itself.
+	 */
 	bool counted;
 	bool passthrough;
 	bool opened_append;

@@ -38,8 +38,10 @@ static void on_room(struct behind_writer *w, int error)
 	on_written(&q->p, error);
 }
 
-/* True if the writer may be answered before the server or the backing file has the data: close and fsync tell of
- * errors. */
+/*
+ * True if the writer may be answered before the server or the backing file has the data: close and fsync tell of
+ * errors.
+ */
 static bool may_be_behind(struct write_request *q, const struct file *f)
 {
 	return f->path == OPEN_PATH_CACHED && !q->of_mapping && !q->p.to_disk &&

@@ -138,8 +138,10 @@ static struct inode *take_listed(struct idle_ids *d, uint64_t before, uint64_t *
 	return NULL;
 }
 
-/* Of an inode that was taken off the list: closes the id that is idle since that time at the latest, else lists it
- * again. */
+/*
+ * Of an inode that was taken off the list: closes the id that is idle since that time at the latest, else lists it
+ * again.
+ */
 static void look_at(struct idle_ids *d, struct inode *i, uint64_t since)
 {
 	struct granted_file *granted = NULL;

@@ -57,16 +57,16 @@ int locks_new(struct locks **ret)
 	return 0;
 }
 
-static void free_file(struct locks *l, struct lock_file *f)
+static void lock_file_free(struct locks *l, struct lock_file *f)
 {
 	hash_table_remove(&l->files, &f->by_handle);
 	held_locks_done(&f->held);
 	free(f);
 }
 
-static void free_file_of_node(void *arg, struct hash_node *node)
+static void lock_file_free_node(void *arg, struct hash_node *node)
 {
-	free_file(arg, CONTAINER_OF(node, struct lock_file, by_handle));
+	lock_file_free(arg, CONTAINER_OF(node, struct lock_file, by_handle));
 }
 
 struct locks *locks_free(struct locks *l)
@@ -80,7 +80,7 @@ struct locks *locks_free(struct locks *l)
 		(void)pthread_mutex_unlock(&l->lock);
 		(void)pthread_join(l->clock, NULL);
 	}
-	hash_table_foreach(&l->files, free_file_of_node, l);
+	hash_table_foreach(&l->files, lock_file_free_node, l);
 	hash_table_done(&l->files);
 	(void)pthread_cond_destroy(&l->deadlines);
 	(void)pthread_mutex_destroy(&l->lock);
@@ -105,7 +105,7 @@ static struct lock_file *find_file(struct locks *l, const struct nfs_fh *fh)
 	return node ? CONTAINER_OF(node, struct lock_file, by_handle) : NULL;
 }
 
-static struct lock_file *file_new(struct locks *l, const struct nfs_fh *fh)
+static struct lock_file *lock_file_new(struct locks *l, const struct nfs_fh *fh)
 {
 	struct lock_file *f = calloc(1, sizeof(*f));
 
@@ -121,7 +121,7 @@ static struct lock_file *file_new(struct locks *l, const struct nfs_fh *fh)
 static void drop_file_if_unused(struct locks *l, struct lock_file *f)
 {
 	if (held_locks_empty(&f->held) && list_empty(&f->waits))
-		free_file(l, f);
+		lock_file_free(l, f);
 }
 
 static size_t room(const struct locks *l)
@@ -154,7 +154,7 @@ static void end_wait(struct locks *l, struct lock_wait *w, int error, struct lis
  * A lock ended: gives waiting requests their locks where no held lock conflicts any more. A granted lock may let
  * further requests go on, so the search is repeated.
  */
-static void wake(struct locks *l, struct lock_file *f, struct list *ended)
+static void wake_waits(struct locks *l, struct lock_file *f, struct list *ended)
 {
 	for (bool again = true; again;) {
 		again = false;
@@ -339,11 +339,11 @@ int locks_set(struct locks *l, const struct nfs_fh *fh, struct lock_wait *w, boo
 		if (!f && w->lock.mode == LOCK_MODE_NONE)
 			return 0;
 		if (!f)
-			f = file_new(l, fh);
+			f = lock_file_new(l, fh);
 		if (!f)
 			return -ENOLCK;
 		r = set_locked(l, f, w, sleep);
-		wake(l, f, &ended);
+		wake_waits(l, f, &ended);
 		drop_file_if_unused(l, f);
 	}
 	tell(&ended);
@@ -399,7 +399,7 @@ static void drop_chosen(struct locks *l, const struct nfs_fh *fh,
 				if (chosen(held_of(pos), owner, via))
 					held_locks_drop(&f->held, held_of(pos));
 			}
-		wake(l, f, &ended);
+		wake_waits(l, f, &ended);
 		drop_file_if_unused(l, f);
 	}
 	tell(&ended);

@@ -142,8 +142,10 @@ static void fill_file(struct open_request *o, enum open_path path)
 		i->granted->writers++;
 }
 
-/* Adds step, 1 or -1, to the counters of opens on this path. Called before the reply, so that the opener sees the open
- * counted. */
+/*
+ * Adds step, 1 or -1, to the counters of opens on this path. Called before the reply, so that the opener sees the open
+ * counted.
+ */
 static void count(struct open_request *o, enum open_path path, bool by_descriptor, bool shared, int step)
 {
 	struct fs_counters *counters = &o->r.fs->counters;

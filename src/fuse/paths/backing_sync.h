@@ -22,8 +22,10 @@ struct backing_sync_wait {
 	const struct nfs_cred *cred; /* valid until done() */
 	bool writer;                 /* has the file open for writing */
 	struct patience patience;
-	/* 0: all data is stable, or the write log has the error. Else the caller's own error: -EINTR, -EACCES,
-	 * -ENOTCONN ... */
+	/*
+	 * 0: all data is stable, or the write log has the error. Else the caller's own error: -EINTR, -EACCES,
+	 * -ENOTCONN ...
+	 */
 	void (*done)(struct backing_sync_wait *w, int error);
 };
 

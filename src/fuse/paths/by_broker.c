@@ -25,8 +25,10 @@ static void broker_sync(struct path_sync *p)
 	probe_send(p->fs->probe, &p->broker, BROKER_COMMIT, &body, sizeof(body));
 }
 
-/* True if the sidecar did not try: the id is of another session, a right was taken away, the sidecar has too much to
- * do. */
+/*
+ * True if the sidecar did not try: the id is of another session, a right was taken away, the sidecar has too much to
+ * do.
+ */
 static bool was_not_tried(int error)
 {
 	return error == -ENOENT || error == -EBADF || error == -EAGAIN;

@@ -253,8 +253,10 @@ static int make_all(const char *path, uid_t uid, gid_t gid, struct result *ret, 
 	if (r < 0)
 		return fail(&ret->fault, r, "the registry's user, uid %u: %s", uid, strerror(-r));
 	(void)umask(0);
-	/* An existing directory is found without the parent's lock, which any process that may list the parent can
-	 * keep. */
+	/*
+	 * An existing directory is found without the parent's lock, which any process that may list the parent can
+	 * keep.
+	 */
 	dir = registry_open_place(path, &ret->fault);
 	made = dir == -ENOENT && mkdir(path, REGISTRY_DIR_MODE) == 0;
 	if (dir == -ENOENT && !made && errno != EEXIST) {

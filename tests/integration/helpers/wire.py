@@ -147,7 +147,7 @@ def boot_id():
 
 
 def make_nonce(client, sidecar):
-    """The nonce of two halves (probe/nonce.h): RFC 4122's version 5, with the client's half as name space."""
+    """The nonce of two halves (wire/nonce.h): RFC 4122's version 5, with the client's half as name space."""
     digest = bytearray(hashlib.sha1(client + sidecar).digest()[:16])
     digest[6] = digest[6] & 0x0f | 0x50
     digest[8] = digest[8] & 0x3f | 0x80

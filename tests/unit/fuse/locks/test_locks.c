@@ -334,8 +334,10 @@ static struct flock kernel_range(const struct lock *l)
 	};
 }
 
-/* For each byte, all bytes from there, each owner and both kinds: the same lock conflicts in the table and in the
- * kernel. */
+/*
+ * For each byte, all bytes from there, each owner and both kinds: the same lock conflicts in the table and in the
+ * kernel.
+ */
 static void assert_same_ranges(const int *fds)
 {
 	for (uint64_t owner = 0; owner < OWNERS; owner++)

@@ -519,7 +519,7 @@ static void random_writes_end_right(void **state)
 		end = offset + size;
 		memset(data, (int)n, size);
 		r = add(offset, data, size, &w[n]);
-		if (r == -EBUSY) { /* as write_through() does */
+		if (r == -EBUSY) { /* as fuse/files/write.c does */
 			settle(&s);
 			while (fake.waiting > 0)
 				answer((unsigned)random() % fake.waiting, 1 + (size_t)random() % WSIZE, 0);
