@@ -16,8 +16,8 @@ static void usage(const struct command *c)
 	else
 		(void)printf("usage: localiofs SERVER:/EXPORT DIR [-o OPTION[,OPTION...]] [-f] [-d]\n"
 			     "       localiofs --help | --version\n\n"
-			     "  -f, --foreground  stay in the foreground, log to stderr\n"
-			     "  -d, --debug       like -f, and log what happens\n");
+			     "  -f, --foreground  stay in the foreground, and log to stderr\n"
+			     "  -d, --debug       like -f, and log details\n");
 	(void)printf("\noptions:\n");
 	options_usage(stdout);
 }
@@ -39,13 +39,13 @@ static const char *switches(const struct command *c)
 	return c->helper ? "-o OPTIONS, -s, -f, -n, -v, -t TYPE" : "-o OPTIONS, -f, -d, --help, --version";
 }
 
-/* One switch; EXIT_OK to go on. word: what stands in argv for it. */
+/* Handles one switch, which stands in argv as word. Returns EXIT_OK to go on. */
 static int take_switch(struct command *c, int opt, const char *word, bool *debug)
 {
 	switch (opt) {
 	case 'o':
 		if (c->nlists == COMMAND_LISTS_MAX)
-			return wrong("-o was given more than %d times; one list with commas does it",
+			return wrong("-o was given more than %d times; join the options in one list, with commas",
 				COMMAND_LISTS_MAX);
 		c->lists[c->nlists++] = optarg;
 		break;
@@ -60,12 +60,12 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 	case 's':
 		c->sloppy = true;
 		break;
-	case 'v': /* what there is to say is said */
-	case 'n': /* no mtab is written anyway */
-	case 't': /* the type mount(8) was asked for */
+	case 'v': /* verbose: there are no further messages */
+	case 'n': /* do not write mtab: there is none */
+	case 't': /* the type in mount(8)'s arguments */
 		break;
 	case 'N':
-		return wrong("-N: mounting in another namespace is done by nsenter(1)");
+		return wrong("-N: localiofs cannot change its namespace; use nsenter(1) to mount in another namespace");
 	case 'h':
 		usage(c);
 		exit(EXIT_OK);
@@ -73,8 +73,8 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 		(void)printf("localiofs %s\n", LOCALIOFS_VERSION);
 		exit(EXIT_OK);
 	case ':':
-		return wrong(SHORT ": expected a value behind it%s", SHORTEN(word, 80),
-			optopt == 'o' ? ", a list of mount options" : "");
+		return wrong(SHORT ": a value is missing%s", SHORTEN(word, 80),
+			optopt == 'o' ? "; expected a list of mount options" : "");
 	default:
 		return wrong(SHORT " is no switch; expected %s", SHORTEN(word, 80), switches(c));
 	}
@@ -85,7 +85,7 @@ static int parse_options(struct command *c, bool debug)
 {
 	char sentence[512];
 
-	/* Now that -s is known, wherever it stood. */
+	/* After all switches, since -s (sloppy) may stand behind -o. */
 	options_init(&c->options);
 	c->options.debug = debug;
 	for (int i = 0; i < c->nlists; i++)
@@ -115,8 +115,8 @@ int command_parse(struct command *c, int argc, char **argv)
 			break;
 		if (opt != 1)
 			r = take_switch(c, opt, word, &debug);
-		else if (n == 2) /* words stand between the switches: mount(8) puts them first */
-			r = wrong(SHORT ": expected a server's export and a directory, and no third word",
+		else if (n == 2) /* arguments may stand before and between the switches, as mount(8) has them */
+			r = wrong(SHORT ": a third argument; expected only SERVER:/EXPORT and a directory",
 				SHORTEN(optarg, 80));
 		else {
 			words[n++] = optarg;
@@ -128,11 +128,11 @@ int command_parse(struct command *c, int argc, char **argv)
 	for (; optind < argc && n < 2; optind++)
 		words[n++] = argv[optind];
 	if (optind < argc)
-		return wrong(SHORT ": expected a server's export and a directory, and no third word",
+		return wrong(SHORT ": a third argument; expected only SERVER:/EXPORT and a directory",
 			SHORTEN(argv[optind], 80));
 	if (n < 2)
-		return wrong("%s: expected SERVER:/EXPORT DIR [-o OPTIONS]; localiofs --help tells all",
-			n == 0 ? "no words" : "no directory");
+		return wrong("%s: expected SERVER:/EXPORT DIR [-o OPTIONS]; localiofs --help lists the options",
+			n == 0 ? "no arguments" : "no directory");
 	r = parse_options(c, debug);
 	if (r != EXIT_OK)
 		return r;

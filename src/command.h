@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The words localiofs or mount.localiofs was called with, taken apart and checked. A plain value,
- * constant after parsing; the strings are argv's.
+ * The command line of localiofs or mount.localiofs, parsed and checked. A plain value, constant after parsing. The
+ * strings belong to argv. No state; one thread.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 /* mount(8), EXIT STATUS. */
 enum exit_code {
 	EXIT_OK = 0,
-	EXIT_USAGE = 1,       /* wrong words, or this user may not */
-	EXIT_SYSTEM = 2,      /* no process, no memory */
-	EXIT_INTERNAL = 4,    /* a bug of ours */
+	EXIT_USAGE = 1,       /* wrong arguments, or the user is not allowed to mount */
+	EXIT_SYSTEM = 2,      /* out of memory or processes */
+	EXIT_INTERNAL = 4,    /* a bug in localiofs */
 	EXIT_INTERRUPTED = 8, /* by the user */
 	EXIT_FAIL = 32,
 };
 
-#define COMMAND_LISTS_MAX 64 /* -o on one command line */
+#define COMMAND_LISTS_MAX 64 /* switches -o in one command line */
 
 struct command {
 	bool helper; /* called as mount.localiofs */
@@ -26,13 +26,13 @@ struct command {
 	const char *spec_text;
 	struct mount_spec spec;
 	char directory[4096];                 /* absolute, no links */
-	const char *lists[COMMAND_LISTS_MAX]; /* of -o, in their order */
+	const char *lists[COMMAND_LISTS_MAX]; /* the values of -o, in their order */
 	int nlists;
-	struct mount_options options; /* these lists, on the defaults */
+	struct mount_options options; /* the defaults, changed by lists */
 };
 
 /*
- * EXIT_OK, or after one line on stderr what to exit with. --help and --version print and exit.
- * Nothing is asked of a file system: the directory may be an automount trap, or a dead mount.
+ * Returns EXIT_OK, or the exit status of the program after one line on stderr. --help and --version print and exit. The
+ * function does not access the directory, which may be an automount point or a dead mount.
  */
 int command_parse(struct command *c, int argc, char **argv);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * localiofs and mount.localiofs: one program under two calling conventions.
+ * localiofs and mount.localiofs: one program with two calling conventions.
  *
- *	localiofs SPEC DIR [-o OPTIONS] [-f]            returns when the mount answers; -f stays
- *	mount.localiofs SPEC DIR [-sfnv] [-o OPTIONS]   mount(8)'s contract; -f pretends
+ *	localiofs SPEC DIR [-o OPTIONS] [-f]            returns when the mount answers; with -f at its end
+ *	mount.localiofs SPEC DIR [-sfnv] [-o OPTIONS]   the interface of mount(8); -f checks and does not mount
  *
- * The mount lives in a child process. The parent returns 0 when the kernel accepted the mount and
- * its requests are answered, or an exit code of mount(8) after the child said why not. A signal that
- * ends the parent before that takes the child and what it mounted with it.
+ * A child process serves the mount. The parent returns 0 when the kernel has accepted the mount and the child answers
+ * requests. If mounting fails, the child prints the reason and the parent returns an exit status of mount(8). A signal
+ * that ends the parent earlier also ends the child and its mount.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -35,8 +35,8 @@ static int take_same(const struct mountinfo *m, void *arg)
 }
 
 /*
- * What mount(2) would say of a file system in the kernel, as a negative errno and a sentence. A mount of something
- * else, an automount trap for one, is mounted over.
+ * Checks the mount point as mount(2) does for a filesystem in the kernel. Returns a negative errno and a sentence.
+ * Another mount on the directory, such as an automount point, is no error: the new mount covers it.
  */
 static int check_directory(const struct command *c, char *sentence, size_t size)
 {
@@ -44,7 +44,7 @@ static int check_directory(const struct command *c, char *sentence, size_t size)
 	int r = 0;
 
 	if (mountinfo_at(c->directory, take_same, (void *)c) > 0) {
-		_cleanup_close_ int fd = open(c->directory, CONTROL_OPEN_FLAGS); /* asks no server */
+		_cleanup_close_ int fd = open(c->directory, CONTROL_OPEN_FLAGS); /* sends no request to the server */
 
 		r = fd < 0 && errno == ENOTCONN ? -ENOTCONN : -EBUSY;
 	} else if (stat(c->directory, &st) < 0) {
@@ -57,22 +57,22 @@ static int check_directory(const struct command *c, char *sentence, size_t size)
 			SHORTEN(c->spec_text, 200));
 	else if (r == -ENOTCONN)
 		(void)snprintf(sentence, size,
-			SHORT ": the daemon of what is mounted there has ended; unmount it first",
+			SHORT ": the daemon of the mount on this directory has ended; unmount it first",
 			SHORTEN(c->directory, 200));
 	else if (r < 0)
 		(void)snprintf(sentence, size, "mount point " SHORT ": %s", SHORTEN(c->directory, 200), strerror(-r));
 	return r;
 }
 
-/* How the child reports to the parent: the write end of a pipe, -1 in the foreground. */
+/* The child's way to report to the parent. */
 struct reporter {
-	int fd;
-	int lock; /* of the mount point, let go when the mount is there, or when it may come much later */
+	int fd;   /* the write end of a pipe to the parent; -1 in the foreground */
+	int lock; /* the lock of the mount point, released when the mount exists or waits in the background */
 	const struct command *command;
-	bool waited; /* bg: the mount point may be another one's by now */
+	bool waited; /* with bg: another mount may have taken the mount point meanwhile */
 };
 
-/* Lets the parent end with success, and goes on as a daemon; nothing where there is no parent. */
+/* Lets the parent end with success, and makes this process a daemon. In the foreground only the lock is released. */
 static int detach(struct reporter *reporter)
 {
 	char ok = EXIT_OK;
@@ -81,15 +81,12 @@ static int detach(struct reporter *reporter)
 	reporter->lock = close_fd(reporter->lock);
 	if (reporter->fd < 0)
 		return 0;
-	/* Not before the mount: only the process group of an automounter gets past its trap. */
+	/* After the mount, since only processes in the automounter's process group may mount on an automount point. */
 	(void)setsid();
 	if (write(reporter->fd, &ok, 1) != 1)
 		return -EPIPE; /* the parent was killed */
 	reporter->fd = close_fd(reporter->fd);
-	/*
-	 * From here on a daemon: nothing of the caller's is kept open or busy. Its log has one name, whoever started
-	 * it.
-	 */
+	/* The daemon keeps no descriptor or directory of the caller busy. In the log it has the same name always. */
 	log_open("localiofs");
 	log_to(LOG_TO_SYSLOG);
 	null = open("/dev/null", O_RDWR);
@@ -106,7 +103,7 @@ static int mount_is_ready(void *arg)
 	return detach(arg);
 }
 
-/* bg: the parent is through, and this process goes on trying. */
+/* With bg the parent ends with success, and this process tries again. */
 static int mount_goes_on_waiting(void *arg, const char *sentence)
 {
 	struct reporter *reporter = arg;
@@ -146,13 +143,13 @@ static int run_mount(const struct command *c, struct reporter *reporter)
 	return r == 0 ? EXIT_OK : r == -EPERM ? EXIT_USAGE : r == -ENOMEM ? EXIT_SYSTEM : EXIT_FAIL;
 }
 
-/* What the child's end says when no byte came. */
+/* The parent's exit status if the child has ended without a byte in the pipe. status: of waitpid(2). */
 static int exit_code_of(int status)
 {
 	int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) != EXIT_OK)
-		return WEXITSTATUS(status); /* it said why */
+		return WEXITSTATUS(status); /* the child has printed the reason */
 	switch (number) {
 	case SIGHUP:
 	case SIGINT:
@@ -181,7 +178,10 @@ static void interrupt(int number)
 
 static const int interrupts[] = {SIGHUP, SIGINT, SIGTERM};
 
-/* They stay blocked but in wait_for_child(), so that none is lost. What nohup(1) ignores stays ignored. */
+/*
+ * Catches the signals, which stay blocked except in wait_for_child()'s ppoll(2), so that no signal is lost. A signal
+ * that the caller ignores, by nohup(1) for example, stays ignored.
+ */
 static void catch_interrupts(sigset_t *ret_old)
 {
 	sigset_t set;
@@ -210,7 +210,7 @@ static void default_interrupts(const sigset_t *mask)
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);
 }
 
-/* The parent's part: the child's byte, or its exit code when it ends without one. */
+/* The parent waits for the child's byte or end. Returns the exit status of the program. */
 static int wait_for_child(pid_t child, int fd, const sigset_t *mask)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -220,7 +220,7 @@ static int wait_for_child(pid_t child, int fd, const sigset_t *mask)
 	while (!interrupted && ppoll(&p, 1, NULL, mask) < 0)
 		if (errno != EINTR)
 			return EXIT_SYSTEM;
-	/* What it has mounted already it unmounts. A second ^C ends us. */
+	/* The child unmounts before it ends. A second ^C ends the parent. */
 	if (interrupted)
 		(void)kill(child, SIGTERM);
 	else if (read(fd, &code, 1) == 1)
@@ -232,7 +232,7 @@ static int wait_for_child(pid_t child, int fd, const sigset_t *mask)
 	return exit_code_of(interrupted ? SIGTERM : status);
 }
 
-/* The parent has no use for the lock: the child's end, or its mount, lets it go. */
+/* Only the child keeps the lock of the mount point: its mount or its end releases the lock. */
 static int run_in_background(const struct command *c, int lock)
 {
 	int fds[2], r;
@@ -250,7 +250,7 @@ static int run_in_background(const struct command *c, int lock)
 		(void)close(fds[0]);
 		log_to(LOG_TO_CALLER);
 		default_interrupts(&mask);
-		(void)signal(SIGTERM, SIG_DFL); /* the parent's way to end it */
+		(void)signal(SIGTERM, SIG_DFL); /* the parent ends the child by SIGTERM */
 		exit(run_mount(c, &reporter));
 	}
 	(void)close(fds[1]);
@@ -267,14 +267,14 @@ int main(int argc, char **argv)
 	static struct command c;
 	int r, lock = -1;
 
-	/* Whoever starts us may have closed them; mount_is_ready() replaces 0 to 2. */
+	/* The caller may have closed the descriptors 0 to 2; they must be open, since detach() replaces them. */
 	do
 		r = open("/dev/null", O_RDWR);
 	while (r >= 0 && r <= 2);
 	(void)close(r);
 	c.helper = strncmp(name, "mount.", 6) == 0;
 	log_open(c.helper ? "mount.localiofs" : "localiofs");
-	/* libnfs writes to sockets whose peer may be gone. */
+	/* libnfs writes to sockets that the server may have closed. */
 	(void)signal(SIGPIPE, SIG_IGN);
 	r = command_parse(&c, argc, argv);
 	if (r == EXIT_OK && c.options.remount)

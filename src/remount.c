@@ -10,11 +10,11 @@
 #include "base/text.h"
 #include "mount/mountinfo.h"
 
-/* What is mounted there now. */
+/* The topmost mount on the directory. */
 struct current {
 	char type[64];
 	char source[4096];
-	bool users; /* mounted by somebody else than root */
+	bool users; /* a user other than root has mounted it */
 };
 
 static int take_current(const struct mountinfo *m, void *arg)
@@ -45,18 +45,22 @@ static int check_current(const struct command *c, struct current *ret)
 	int r = mountinfo_at(c->directory, take_current, ret);
 
 	if (r == -EINVAL)
-		return fail(c, EXIT_FAIL, "nothing is mounted there that could be remounted");
+		return fail(c, EXIT_FAIL, "it is no mount point; mount it without remount");
 	if (r < 0)
 		return fail(c, EXIT_FAIL, "%s", strerror(-r));
 	if (strcmp(ret->type, MOUNTINFO_TYPE) != 0)
-		return fail(c, EXIT_FAIL, "what is mounted there is of type %s; expected " MOUNTINFO_TYPE, ret->type);
+		return fail(c, EXIT_FAIL, "a filesystem of type %s is mounted there; expected " MOUNTINFO_TYPE,
+			ret->type);
 	if (!mount_spec_equal(ret->source, c->spec_text))
 		return fail(c, EXIT_FAIL, SHORT " is mounted there, not " SHORT, SHORTEN(ret->source, 200),
 			SHORTEN(c->spec_text, 200));
 	return EXIT_OK;
 }
 
-/* The daemon's options. -EACCES: it is another user's, and the kernel lets nobody else ask. */
+/*
+ * Asks the daemon for the options of its user and the options that it agreed with the server. -EACCES: the daemon is
+ * another user's, and the kernel lets no other user ask.
+ */
 static int ask_options(const char *directory, struct mount_options *ret_given, struct mount_options *ret_agreed)
 {
 	_cleanup_close_ int fd = open(directory, CONTROL_OPEN_FLAGS);
@@ -75,7 +79,7 @@ static int ask_options(const char *directory, struct mount_options *ret_given, s
 	return 0;
 }
 
-/* flags: those of the mount that the daemon alone knows are added. */
+/* Checks the options against the running mount's. Adds the mount flags that only the daemon knows to *flags. */
 static int check_options(const struct command *c, unsigned long *flags)
 {
 	struct mount_options running, agreed, wanted;
@@ -87,18 +91,18 @@ static int check_options(const struct command *c, unsigned long *flags)
 		agreed = running;
 	} else if (r < 0) {
 		return fail(c, EXIT_FAIL, "%s",
-			r == -ENOTCONN ? "its daemon has ended; unmount it"
-			: r == -ENOTTY || r == -EPROTO
-				? "another version of localiofs runs there, which does not tell its options"
-				: strerror(-r));
+			r == -ENOTCONN                 ? "the daemon of this mount has ended; unmount it"
+			: r == -ENOTTY || r == -EPROTO ? "the daemon of this mount has another version, which cannot "
+							 "tell its options; unmount it"
+						       : strerror(-r));
 	}
 	wanted = running;
 	wanted.remount = true;
 	for (int i = 0; i < c->nlists; i++)
 		if (options_parse(&wanted, c->lists[i], c->sloppy, sentence, sizeof(sentence)) < 0)
-			return EXIT_USAGE; /* command_parse() has seen the same lists */
+			return EXIT_USAGE; /* impossible: command_parse() has accepted the same lists */
 	if (options_check_remount(&running, &agreed, &wanted, sentence, sizeof(sentence)) == 0) {
-		/* mount(8) takes neither sync nor async for the helper's business. */
+		/* mount(8) does not pass sync and async to the helper. */
 		*flags |= options_mount_flags(&running) & MS_SYNCHRONOUS;
 		return EXIT_OK;
 	}
@@ -116,16 +120,16 @@ int remount_run(const struct command *c)
 		r = check_options(c, &flags);
 	if (r != EXIT_OK || c->fake)
 		return r;
-	/* Without any of these mount(2) would leave an old noatime as it is. */
+	/* Without one of these flags mount(2) would keep an old noatime. */
 	if ((flags & MS_NOATIME) == 0)
 		flags |= MS_RELATIME;
-	/* The daemon is that user's, and so is what it says of set-user-id bits and devices. */
+	/* The daemon belongs to that user, so its set-user-id bits and devices are not to be trusted. */
 	if (current.users)
 		flags |= MS_NOSUID | MS_NODEV;
 	if (mount(NULL, c->directory, NULL, MS_REMOUNT | flags, NULL) == 0)
 		return EXIT_OK;
 	if (errno == EPERM || errno == EACCES)
-		return fail(c, EXIT_USAGE, "only root may remount it");
+		return fail(c, EXIT_USAGE, "only root may remount");
 	return fail(c, EXIT_FAIL, "cannot be remounted: %s",
 		errno == EBUSY ? "files on it are open for writing" : strerror(errno));
 }

@@ -44,7 +44,7 @@ enum status_type {
 	X("options.allow_other",     FLAG,    "",         v->fs->allow_other,                          "True if other users than the owner may use the mount") \
 	X("server.address",          TEXT,    "",         v->address,                                  "The NFS server's numeric address, of the last connection") \
 	X("server.connected",        FLAG,    "",         v->server.connected,                         "True if at least one NFS connection is up") \
-	X("server.acl",              FLAG,    "",         v->fs->nfsacl,                               "True if the server has NFSACL and the mount may use it") \
+	X("server.acl",              FLAG,    "",         v->fs->has_acls,                             "True if the server has NFSACL and the mount may use it") \
 	X("server.reconnects",       COUNTER, "events",   v->server.reconnects,                        "How often a connection came back after all were lost") \
 	X("server.connections",      TREE,    "",         connections_json(&v->server),                "An object per connection") \
 	X("server.calls",            TREE,    "calls",    calls_json(&v->server),                      "How many calls were answered, by the procedure's name") \

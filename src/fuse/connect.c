@@ -139,7 +139,7 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 	fs->rsize = request_size(export.read_max, o->rsize);
 	fs->wsize = request_size(export.write_max, o->wsize);
 	fs->max_file_size = export.file_max ? MIN(export.file_max, (uint64_t)INT64_MAX) : INT64_MAX;
-	fs->nfsacl = fs->server->abilities.acl;
+	fs->has_acls = fs->server->abilities.acl;
 	return 0;
 }
 

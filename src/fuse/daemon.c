@@ -95,7 +95,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	want(conn, FUSE_CAP_PARALLEL_DIROPS);
 	want(conn, FUSE_CAP_ASYNC_READ);
 	want(conn, FUSE_CAP_ASYNC_DIO);
-	if (fs->nfsacl)
+	if (fs->has_acls)
 		want(conn, FUSE_CAP_DONT_MASK); /* default_acl.h */
 	/* OPEN may be answered ESTALE and repeated, so it must not change the file: SETATTR truncates. */
 	fuse_unset_feature_flag(conn, FUSE_CAP_ATOMIC_O_TRUNC);

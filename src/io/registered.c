@@ -4,7 +4,9 @@
 void registered_init(struct registered *t, struct io_uring *uring, unsigned ring, unsigned nrings)
 {
 	*t = (struct registered){.uring = uring, .ring = ring};
-	/* Linux 6.14. Before 6.13 a file that is taken out stays open until what was asked of others before is done. */
+	/*
+	 * True since Linux 6.14. In older kernels a removed file stays open until earlier requests of other files end.
+	 */
 	if ((uring->features & IORING_FEAT_RW_ATTR) && io_uring_register_files_sparse(uring, REGISTERED_FILES) == 0)
 		for (short place = REGISTERED_FILES; place > 0; place--)
 			t->free[t->nfree++] = place;
@@ -12,7 +14,7 @@ void registered_init(struct registered *t, struct io_uring *uring, unsigned ring
 		t->npayloads = REGISTERED_PAYLOADS / nrings;
 }
 
-/* 0: none. A file without a place has the number of its requests there instead, negative. */
+/* Returns the file's place, or 0. Without a place, places[] counts the file's requests as a negative number. */
 static int place_of(struct registered *t, struct uring_file *file)
 {
 	short *place = &file->places[t->ring];
@@ -33,7 +35,7 @@ static int place_of(struct registered *t, struct uring_file *file)
 	return *place;
 }
 
-/* The index of the one that the request's buffer is in, or -1. */
+/* Returns the index of the registered payload that contains the request's buffer, or -1. */
 static int payload_of(struct registered *t, const struct uring_io *io)
 {
 	struct iovec start = {io->payload.iov_base, MIN(io->payload.iov_len, (size_t)REGISTERED_BYTES)};

@@ -13,27 +13,31 @@
 #include "base/log.h"
 #include "net/wake.h"
 
-#define ENTRIES 128  /* of a ring: more than that wait in its list */
-#define NOBODY  (-2) /* not 65534, who may own files and, with resuid= of ext4, what is reserved */
+#define ENTRIES 128  /* requests that a ring has in progress; further requests wait in the ring's list */
+#define NOBODY  (-2) /* a uid without files: 65534 may own files and, with resuid= of ext4, reserved blocks */
 
 struct ring {
 	pthread_mutex_t lock;
 	struct list waiting; /* struct uring_io.node */
 	bool started, stopping;
 	pthread_t thread;
-	struct wake wake;    /* something waits, or the end has come */
-	unsigned number, of; /* rings */
+	struct wake wake;    /* a request waits, or the ring stops */
+	unsigned number, of; /* this is ring `number` of `of` rings */
 
-	/* The thread's. */
+	/* These belong to the ring's thread. */
 	struct io_uring uring;
 	unsigned in_flight;
-	uint64_t wakes; /* what was read of wake */
+	uint64_t wakes; /* the buffer for reads of wake */
 	struct registered registered;
-	int root; /* the credential of io_uring_register_personality(3), or a negative errno: no writes */
+	/*
+	 * The number that io_uring_register_personality(3) gave to root's credential; or a negative errno, without
+	 * writes.
+	 */
+	int root;
 };
 
 struct uring {
-	pthread_mutex_t lock; /* for who starts the rings */
+	pthread_mutex_t lock; /* held while the rings start */
 	atomic_bool started;
 	unsigned nrings;
 	struct ring rings[];
@@ -41,7 +45,7 @@ struct uring {
 
 static int init_ring(struct io_uring *uring)
 {
-	/* It belongs to the thread that enables it. */
+	/* A disabled ring belongs to the thread that enables it. */
 	struct io_uring_params p = {.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
 					     IORING_SETUP_SUBMIT_ALL | IORING_SETUP_R_DISABLED};
 
@@ -77,7 +81,10 @@ int uring_new(struct uring **ret)
 
 /* ---- a ring's thread ---- */
 
-/* FUSE takes a short answer for the end of the file, so one is believed only when nothing follows. */
+/*
+ * True if the request has its result; otherwise the rest must be submitted again. FUSE takes a short answer for the end
+ * of the file, so a read is complete only if it is whole or if the next read returns nothing.
+ */
 static bool is_complete(struct uring_io *io, ssize_t n)
 {
 	if (n > 0)
@@ -96,7 +103,7 @@ static struct io_uring_sqe *next_sqe(struct ring *g)
 
 	g->in_flight++;
 	if (!sqe)
-		abort(); /* in_flight was below ENTRIES */
+		abort(); /* impossible: in_flight was below ENTRIES */
 	return sqe;
 }
 
@@ -153,7 +160,7 @@ static struct uring_io *take_waiting(struct ring *g)
 	return CONTAINER_OF(first, struct uring_io, node);
 }
 
-/* What waits, as far as there is room. Returns whether the end has come. */
+/* Submits waiting requests, up to ENTRIES in progress. True if the ring stops and no request waits. */
 static bool submit_waiting(struct ring *g)
 {
 	struct uring_io *io;
@@ -188,7 +195,10 @@ static void reap(struct ring *g)
 	}
 }
 
-/* Of this thread alone, and of those that the kernel works with for it. Returns what to write as root with. */
+/*
+ * Makes this thread, and the kernel's worker threads for its ring, uid NOBODY without capabilities. Returns the number
+ * of root's credential for sqe->personality, or a negative errno.
+ */
 static int become_nobody(struct io_uring *uring)
 {
 	int root;
@@ -211,14 +221,15 @@ static void *run(void *arg)
 	bool last;
 
 	if (r < 0)
-		abort(); /* a ring that nobody else has, and that was not enabled yet */
+		abort(); /* impossible: this thread alone has the ring, and enables it once */
 	(void)prctl(PR_SET_NAME, "io_uring", 0, 0, 0);
 	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, NULL); /* SIGXFSZ: the limit is the daemon's, not the writer's */
+	/* Also SIGXFSZ: the file size limit is the daemon's, not the writer's. */
+	(void)pthread_sigmask(SIG_SETMASK, &all, NULL);
 	g->root = become_nobody(&g->uring);
 	registered_init(&g->registered, &g->uring, g->number, g->of);
 	submit_wake(g);
-	/* At the end only the read of wake is left, which exit cancels. */
+	/* At the end only the read of wake is in progress, and io_uring_queue_exit() cancels it. */
 	while (last = submit_waiting(g), !last || g->in_flight > 1) {
 		r = io_uring_submit_and_wait(&g->uring, 1);
 		if (r < 0 && r != -EINTR && r != -EAGAIN && r != -EBUSY)
@@ -272,8 +283,7 @@ static int enqueue(struct ring *g, struct uring_io *io)
 }
 
 /*
- * All at once: what is done with an answer may ask for the next, on a ring's thread, and no thread of that one's could
- * become what it has to be. When they cannot be had now, the next request tries again.
+ * Starts all rings together (uring.h says why). If a ring fails to start, the next request tries again.
  */
 static int start_rings(struct uring *u)
 {
@@ -342,7 +352,8 @@ void uring_pause(struct uring *u, struct uring_io *io)
 	start(u, io);
 }
 
-static void forgotten(struct uring_io *io, ssize_t result)
+/* Asks the next ring that has registered the file to forget the file; closes the file after the last ring. */
+static void forget_on_next_ring(struct uring_io *io, ssize_t result)
 {
 	struct uring_file *file = io->file;
 	struct uring *u = file->uring;
@@ -354,7 +365,7 @@ static void forgotten(struct uring_io *io, ssize_t result)
 		init(io, URING_FORGET);
 		if (enqueue(&u->rings[n], io) == 0)
 			return;
-		/* It ends, and lets go of all. */
+		/* The ring stops, and gives up all its files. */
 	}
 	file->fd = close_fd(file->fd);
 	file->closed(file);
@@ -364,11 +375,11 @@ void uring_file_close(struct uring *u, struct uring_file *file, void (*closed)(s
 {
 	file->uring = u;
 	file->closed = closed;
-	file->forget = (struct uring_io){.file = file, .done = forgotten};
-	forgotten(&file->forget, 0);
+	file->forget = (struct uring_io){.file = file, .done = forget_on_next_ring};
+	forget_on_next_ring(&file->forget, 0);
 }
 
-/* Returns whether it has a thread, which then ends when everything is done. */
+/* True if the ring has a thread. The thread ends after the last request. */
 static bool stop_ring(struct ring *g)
 {
 	LOCKED(&g->lock);
@@ -384,7 +395,7 @@ void uring_stop(struct uring *u)
 {
 	bool started[URING_MAX_RINGS] = {false};
 
-	/* Each of them takes no more before any is gone: what is done with an answer may ask for something. */
+	/* First no ring accepts requests any more, then the threads end: done() may ask any ring for more. */
 	for (unsigned n = 0; u && n < u->nrings; n++)
 		started[n] = stop_ring(&u->rings[n]);
 	for (unsigned n = 0; u && n < u->nrings; n++)

@@ -8,7 +8,7 @@
 static int wrong(const char *text, const char *expected, char *sentence, size_t size)
 {
 	if (text[0] == '\0')
-		text = "an empty word";
+		text = "empty";
 	(void)snprintf(sentence, size, SHORT ": expected SERVER:/EXPORT, %s", SHORTEN(text, 80), expected);
 	return -EINVAL;
 }
@@ -30,11 +30,11 @@ int mount_spec_parse(const char *text, struct mount_spec *ret, char *sentence, s
 	if (!path || host_length == 0 || path[0] != '/')
 		return wrong(text, "with an IPv6 address in brackets", sentence, size);
 	if (strncmp(text, "nfs://", 6) == 0)
-		return wrong(text, "no URL", sentence, size);
+		return wrong(text, "not a URL", sentence, size);
 	if (host_length >= sizeof(ret->host))
-		return wrong(text, "a server's name of at most 255 bytes", sentence, size);
+		return wrong(text, "with a server's name of at most 255 bytes", sentence, size);
 	if (strlen(path) >= sizeof(ret->path))
-		return wrong(text, "an export's path of at most 1024 bytes", sentence, size);
+		return wrong(text, "with an export's path of at most 1024 bytes", sentence, size);
 	memcpy(ret->host, host, host_length);
 	ret->host[host_length] = '\0';
 	memcpy(ret->path, path, strlen(path) + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * What is mounted, SERVER:/EXPORT: a host name or an IPv4 address, or an IPv6 address in brackets,
- * then the export's path as the server knows it, any bytes. Plain values; no state.
+ * The source of a mount, SERVER:/EXPORT: a host name, an IPv4 address, or an IPv6 address in brackets; then the path of
+ * the export on the server, which may have any bytes. Plain values; no state; any thread.
  */
 #pragma once
 
@@ -12,8 +12,8 @@ struct mount_spec {
 	char path[1024 + 1]; /* MNTPATHLEN, RFC 1813 5.1.4 */
 };
 
-/* -EINVAL and a sentence when it is not of that form. */
+/* Returns -EINVAL and a sentence if the text has another form. */
 int mount_spec_parse(const char *text, struct mount_spec *ret, char *sentence, size_t size);
 
-/* Whether both name the same place by the same words: slashes that change nothing do not count. */
+/* True if both sources have the same words. Doubled slashes and slashes at the end do not count. */
 bool mount_spec_equal(const char *a, const char *b);

@@ -15,7 +15,7 @@ static char *next_word(char **line)
 	return word ? word : (char *)"";
 }
 
-/* ID PARENT MAJ:MIN ROOT TARGET OPTIONS [TAG...] - TYPE SOURCE SUPER_OPTIONS */
+/* Parses a line: ID PARENT MAJ:MIN ROOT TARGET OPTIONS [TAG...] - TYPE SOURCE SUPER_OPTIONS */
 static int parse_line(char *line, struct mountinfo *ret)
 {
 	char *rest = line, *word;
@@ -58,7 +58,7 @@ int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)
 
 struct wanted {
 	uint64_t id;
-	const char *path; /* NULL: whatever its mount point is called */
+	const char *path; /* NULL: the mount point may have any path */
 	int (*f)(const struct mountinfo *m, void *arg);
 	void *arg;
 	bool found;
@@ -74,7 +74,7 @@ static int take_wanted(const struct mountinfo *m, void *arg)
 	return w->f(m, w->arg);
 }
 
-/* Not statx(2), which a FUSE mount of somebody else's refuses, or never answers. */
+/* Reads the id from /proc, because statx(2) on another user's FUSE mount fails, or never returns. */
 static int mount_id(int fd, uint64_t *ret)
 {
 	char name[64], text[1024], *line;
@@ -104,7 +104,7 @@ static int find_wanted(int fd, struct wanted *w)
 
 int mountinfo_at(const char *path, int (*f)(const struct mountinfo *m, void *arg), void *arg)
 {
-	/* Of the topmost mount there. O_DIRECTORY would trigger an automount, and wait for it. */
+	/* A descriptor of the topmost mount. O_DIRECTORY would trigger an automount and wait for it. */
 	_cleanup_close_ int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct wanted w = {.path = path, .f = f, .arg = arg};
 

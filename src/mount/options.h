@@ -49,7 +49,7 @@ enum local_lock {
 	LOCAL_LOCK_ALL,
 };
 
-/* Whether listings bring attributes and handles; nfs(5). */
+/* When listings fetch attributes and handles (READDIRPLUS); nfs(5). */
 enum readdirplus {
 	READDIRPLUS_AUTO, /* where the kernel expects that programs want attributes */
 	READDIRPLUS_NONE,

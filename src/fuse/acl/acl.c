@@ -51,9 +51,9 @@ static bool answered_enosys(fuse_req_t req)
 	struct fs *fs = fuse_req_userdata(req);
 
 	fs->counters.requests_xattr++;
-	if (!fs->nfsacl)
+	if (!fs->has_acls)
 		(void)fuse_reply_err(req, ENOSYS);
-	return !fs->nfsacl;
+	return !fs->has_acls;
 }
 
 static enum acl_kind kind_of(const char *name)

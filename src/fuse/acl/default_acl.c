@@ -64,7 +64,7 @@ void default_acl_send(struct request *r, enum nfs_proc proc, void (*done)(struct
 	struct default_acl known;
 	struct question *q;
 
-	if (!r->fs->nfsacl || proc == NFS_SYMLINK) {
+	if (!r->fs->has_acls || proc == NFS_SYMLINK) {
 		request_send(r, proc, done);
 		return;
 	}

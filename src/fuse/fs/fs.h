@@ -74,7 +74,7 @@ struct fs {
 	uint32_t rsize, wsize;   /* bytes of one request */
 	uint64_t max_file_size;  /* bytes, from FSINFO */
 	uint64_t fsid;           /* the NFS fsid of the export */
-	bool nfsacl;             /* the server has ACLs and NFSACL, and the mount may use them */
+	bool has_acls;           /* the server has ACLs and NFSACL, and the mount may use them */
 	bool forgets_names;      /* kernel and libfuse have FUSE_NOTIFY_INC_EPOCH */
 	bool passthrough;        /* kernel and libfuse offer passthrough, and the options do not forbid it */
 	unsigned ring_reason;    /* enum ring_reason: why FUSE requests do not travel over io_uring */

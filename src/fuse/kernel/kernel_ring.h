@@ -39,17 +39,17 @@
 /* Codes are for scripts and never change; sentences are for people. */
 #define RING_REASON_TABLE(X) \
 	X(NONE,      "none",       "nothing is wrong") \
-	X(OFF,       "off",        "transport=dev was asked for") \
-	X(LIBFUSE,   "libfuse",    "the libfuse that localiofs was built with has no rings that other threads can answer") \
+	X(OFF,       "off",        "the option transport=dev was given") \
+	X(LIBFUSE,   "libfuse",    "localiofs was built with a libfuse whose rings only their own threads can answer") \
 	X(KERNEL,    "kernel",     "this kernel has no FUSE over io_uring (Linux 6.14, CONFIG_FUSE_IO_URING)") \
-	X(PARAMETER, "parameter",  "the fuse module's parameter enable_uring was not Y when this was mounted") \
-	X(SYSCTL,    "sysctl",     "the sysctl kernel.io_uring_disabled does not allow io_uring to this daemon") \
-	X(SECCOMP,   "seccomp",    "a seccomp filter, or a security module, does not allow io_uring to this daemon") \
-	X(NO_URING,  "no-uring",   "this kernel has no io_uring that FUSE could use") \
+	X(PARAMETER, "parameter",  "the parameter enable_uring of the module fuse was not Y at the time of the mount") \
+	X(SYSCTL,    "sysctl",     "the sysctl kernel.io_uring_disabled forbids io_uring to this daemon") \
+	X(SECCOMP,   "seccomp",    "a seccomp filter or a security module forbids io_uring to this daemon") \
+	X(NO_URING,  "no-uring",   "the io_uring of this kernel is too old for FUSE") \
 	X(MEMORY,    "memory",     "there was not enough memory for a ring") \
-	X(CPUS,      "cpus",       "the C library counts other CPUs than the kernel, and each must have its queue") \
-	X(WSIZE,     "wsize",      "wsize is below 65536, which is the room of an entry: other requests need that much") \
-	X(FAILED,    "failed",     "the rings could not be set up when this was mounted; the log says why")
+	X(CPUS,      "cpus",       "the C library and the kernel count different CPUs, and each CPU needs a queue") \
+	X(WSIZE,     "wsize",      "wsize is the size of a ring entry, and below the 65536 bytes that other requests need") \
+	X(FAILED,    "failed",     "the rings could not be made at the time of the mount; the log says why")
 /* clang-format on */
 
 enum ring_reason {

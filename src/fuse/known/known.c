@@ -230,6 +230,31 @@ bool known_kernel_may_differ(struct inode *i, const struct nfs_attr *attr, uint6
 	return i->known.mixed || !attr_memory_is_version(&i->attrs, attr);
 }
 
+/* The kernel answers after it has forgotten the attributes, so attributes that it was told meanwhile stay believed. */
+static void take_back(struct fs *fs, struct inode *i, uint64_t tellings)
+{
+	if (fs_invalidate_attributes(fs, i) == 0)
+		known_attributes_taken_back(i, tellings);
+}
+
+void known_compare(struct fs *fs, struct inode *i, const struct nfs_attr *attr)
+{
+	uint64_t tellings;
+
+	if (!known_kernel_may_differ(i, attr, &tellings))
+		return;
+	known_doubt(i);
+	take_back(fs, i, tellings);
+}
+
+void known_version_expires(struct fs *fs, struct inode *i)
+{
+	uint64_t tellings;
+
+	if (known_attributes_expire(i, &tellings))
+		take_back(fs, i, tellings);
+}
+
 void known_retired(struct inode *i)
 {
 	LOCKED(&i->lock);

@@ -173,6 +173,15 @@ void known_attributes_taken_back(struct inode *i, uint64_t tellings);
 bool known_kernel_may_differ(struct inode *i, const struct nfs_attr *attr, uint64_t *ret_tellings);
 
 /*
+ * Close-to-open: attr has the file's present attributes. If the kernel may show others, puts all that is known of the
+ * file in doubt, and makes the kernel ask for size and times before it uses them again. Does not wait.
+ */
+void known_compare(struct fs *fs, struct inode *i, const struct nfs_attr *attr);
+
+/* An open does not look at the file (nocto): size and times may be old, so makes the kernel ask. Does not wait. */
+void known_version_expires(struct fs *fs, struct inode *i);
+
+/*
  * A write(2) to the file is about to be answered: the answer makes the kernel drop the size and the times that it
  * believes (fs/fuse/file.c fuse_write_update_attr).
  */

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A backing file that the sidecar has sent a descriptor of. The inode has a reference, and so has every read and write
- * that is on its way. With the last reference the descriptor is closed and given back to the sidecar.
+ * A backing file whose descriptor the sidecar has sent. The inode has a reference, and each read and write in progress
+ * has one. The last reference closes the descriptor and tells the sidecar so.
  *
- * A descriptor for writing is kept only while the file is open for writing, as no process can execute the file
- * meanwhile. It is a granted_file of its own, the writer of the one for reading, which has the number.
+ * While the file is open for writing, the inode also has a descriptor for writing, as a granted_file of its own: the
+ * writer of the granted_file for reading, which has the number. Only while: no process can execute a file that is open
+ * for writing. So the daemon has the file open twice. Data that was written by the writer is made stable by fsync of
+ * the writer, or by COMMIT after the session's end.
  *
- * Constant, except the atomic members, the rings' part of file, and writer and writers, which the inode's lock guards.
+ * All members are constant, except the atomic members, the part of `file` that belongs to the rings, and writer and
+ * writers, which the inode's lock guards.
  *
- * A descriptor for writing lives only while the file is open for writing, so the daemon opens the file once more for
- * reading. Data that was written through it is made stable by fsync of it, or by COMMIT when the session is gone.
+ * An open belongs to the session that granted it. After a REVOKE its writes go to the server: FILE_SYNC while another
+ * open file still writes locally. When an open file gets set-id bits, its further writes go to the server.
  *
- * An open belongs to the session that granted it. After a REVOKE its writes go to the server, FILE_SYNC while another
- * open file still writes locally. When a file gets set-id bits while it is open, its writes go to the server from then
- * on.
- *
- * odirect=any and odirect=buffered make an open take this path as if the kernel had refused passthrough; beside
- * passthrough opens of the same file such an open is passthrough with direct_io. With odirect=any the descriptor gets
- * O_DIRECT while the file is not open otherwise, and each read takes whole blocks: the blocks at both ends are read
- * whole and cut. LOCALIO reads both ends through the page cache, since its pages are the program's; here the data is
- * copied in any case. Writes go through the page cache.
+ * With odirect=any and odirect=buffered an O_DIRECT open takes this path as if the kernel had refused passthrough;
+ * beside passthrough opens of the same file such an open is passthrough with direct_io. With odirect=any the descriptor
+ * gets O_DIRECT if the file is not open otherwise. Then each read covers whole blocks, and the data before and after
+ * the requested range is dropped. LOCALIO reads these first and last blocks through the page cache because its buffers
+ * are the program's own pages; the daemon copies the data in any case. Writes use the page cache.
  */
 #pragma once
 
@@ -31,19 +30,18 @@
 struct granted_file {
 	atomic_uint refs;
 	struct fs *fs;
-	struct uring_file file;      /* for reading; that of a writer for both */
+	struct uring_file file;      /* open for reading; a writer's for reading and writing */
 	struct granted_file *writer; /* a reference, or NULL */
-	int32_t number;              /* the sidecar's, negative; 0 of a writer */
-	bool instead;                /* the kernel would not have an id */
-	bool root;                   /* it was granted to the server's root */
-	unsigned writers;            /* open files that write by it */
-	uint64_t generation;         /* the session that sent it; it serves no read of another session */
-	atomic_bool no_cache;        /* struct uring_io */
-	atomic_uint
-		align; /* bytes: of offset, length and buffer of every read, as the descriptor has O_DIRECT; 1: not */
+	int32_t number;              /* the sidecar's number of the descriptor, negative; 0 for a writer */
+	bool instead;                /* the kernel has refused a backing id, so the sidecar sent the descriptor */
+	bool root;                   /* granted to a user whom the server sees as root */
+	unsigned writers;            /* open files that write by the writer */
+	uint64_t generation;         /* the session that sent the descriptor; no other session may use it */
+	atomic_bool no_cache;        /* as in struct uring_io */
+	atomic_uint align;           /* bytes: offset, length and buffer of a read are multiples; 1 without O_DIRECT */
 };
 
-/* Takes fd over, also on failure; O_RDWR when it is for writing. One reference, or NULL when it cannot be made. */
+/* Takes fd over, also on failure. writable: fd is O_RDWR. Returns one reference, or NULL without memory. */
 struct granted_file *granted_file_new(struct fs *fs, int fd, bool writable, int32_t number, uint64_t generation);
 
 /* True if g is a granted file of that session, and the session is not 0. */
@@ -52,15 +50,15 @@ static inline bool granted_file_serves(const struct granted_file *g, uint64_t ge
 	return g && generation != 0 && g->generation == generation;
 }
 
-/* True if it can also be written by. The caller holds the inode's lock. */
+/* True if g also has a writer. The caller holds the inode's lock. */
 static inline bool granted_file_writes(const struct granted_file *g, uint64_t generation)
 {
 	return granted_file_serves(g, generation) && g->writer;
 }
 
 /*
- * Sets whether reads bypass the page cache, where the filesystem can. The caller holds the inode's lock, and the file
- * is not open, so no read is on its way.
+ * Makes reads bypass the page cache, or use it. No effect if the filesystem has no O_DIRECT. The caller holds the
+ * inode's lock, and the file is not open, so no read is in progress.
  */
 void granted_file_set_direct(struct granted_file *g, bool direct);
 
@@ -72,34 +70,34 @@ struct granted_file *granted_file_ref(struct granted_file *g);
  */
 int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 
-/* The inode's granted file, with a reference, if it is of the mount's session; NULL: the server must be asked. */
+/* Returns a reference to the inode's granted file, or NULL if it is not of the mount's present session. */
 struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
 
 /*
- * The granted file to write by, with a reference. NULL if the mount is not in that session any more, or there is none,
- * or the file has set-id bits: the bits that a write clears depend on the writer and the writer's groups, so the server
- * must write.
+ * Returns a reference to the writer of that session. NULL if the inode has no such writer, if the session has ended, or
+ * if the file has set-id bits: which bits a write clears depends on the user and the user's groups, so the server must
+ * write.
  */
 struct granted_file *granted_file_to_write(const struct fs *fs, struct inode *i, uint64_t generation);
 
 /*
- * The file is not open for writing any more: returns the writer for the caller to give up, or NULL. The caller holds
- * the inode's lock. Takes NULL.
+ * The file is no longer open for writing: removes the writer and returns its reference, or NULL. The caller holds the
+ * inode's lock. g may be NULL.
  */
 struct granted_file *granted_file_take_writer(struct granted_file *g);
 
 /*
- * The daemon, or the sidecar for it, has changed the backing file: FLUSH and FSYNC must make the change stable. Takes
- * the inode's lock.
+ * The daemon, or the sidecar on its behalf, has changed the backing file: FLUSH and FSYNC must make the change stable.
+ * Takes the inode's lock.
  */
 void granted_file_changed(struct inode *i);
 
 /*
- * Moves an error of writing to the disk, which this descriptor has not told yet, to the inode's write log: before
- * another descriptor, or the server, is asked in its place. Does not wait. The caller holds the inode's lock. Takes
- * NULL.
+ * Moves a write error of the disk that the descriptor has not reported yet to the inode's write log. Called before
+ * another descriptor, or the server, replaces this descriptor. Does not wait. The caller holds the inode's lock. g may
+ * be NULL.
  */
 void granted_file_take_error(const struct granted_file *g, struct inode *i);
 
-/* The caller holds no lock. Takes NULL; returns NULL. */
+/* The caller holds no lock. g may be NULL. Returns NULL. */
 struct granted_file *granted_file_unref(struct granted_file *g);

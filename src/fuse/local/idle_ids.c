@@ -104,7 +104,7 @@ static void enlist(struct idle_ids *d, struct inode *i)
 		backing_ids_wake(d->ids);
 }
 
-void idle_ids_idle(struct idle_ids *d, struct inode *i)
+static void become_idle(struct idle_ids *d, struct inode *i)
 {
 	if (i->idle_since != 0)
 		return;
@@ -114,11 +114,20 @@ void idle_ids_idle(struct idle_ids *d, struct inode *i)
 		enlist(d, i);
 }
 
-void idle_ids_busy(struct idle_ids *d, struct inode *i)
+static void become_busy(struct idle_ids *d, struct inode *i)
 {
 	if (i->idle_since != 0)
 		d->idle--;
 	i->idle_since = 0;
+}
+
+void idle_ids_opens_changed(struct idle_ids *d, struct inode *i)
+{
+	if ((i->mode.backing_id > 0 && open_mode_registered(&i->mode) == 0) ||
+		(i->granted && open_mode_total(&i->mode) == 0))
+		become_idle(d, i);
+	else
+		become_busy(d, i);
 }
 
 /* Takes the first inode off the list, with a reference, if it was listed before that time; NULL otherwise. */
@@ -153,7 +162,7 @@ static void look_at(struct idle_ids *d, struct inode *i, uint64_t since)
 		if (i->idle_since > since) {
 			enlist(d, i);
 		} else if (i->idle_since != 0) {
-			idle_ids_busy(d, i);
+			become_busy(d, i);
 			id = open_mode_take_id(&i->mode);
 			if (open_mode_total(&i->mode) == 0)
 				granted = idle_ids_set_granted(d, i, NULL);
@@ -203,7 +212,7 @@ void idle_ids_new_session(struct idle_ids *d)
 
 void idle_ids_inode_freed(struct idle_ids *d, struct inode *i)
 {
-	idle_ids_busy(d, i);
+	become_busy(d, i);
 	{
 		LOCKED(&d->lock);
 		list_remove(&i->idle);

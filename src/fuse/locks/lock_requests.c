@@ -29,8 +29,8 @@ static void notice(struct fs *fs, enum lock_kind kind)
 {
 	if (atomic_exchange(&fs->has_locked, true))
 		return;
-	log_warning("%s: a program locks a file with %s: locks hold on this mount only, other clients do not see "
-		    "them (mount with nolock if that is as it should be)",
+	log_warning("%s: a program locks a file with %s. Locks are valid on this mount only: other clients do not see "
+		    "them. The option nolock says that this is intended, and avoids this warning",
 		fs->spec, kind == LOCK_KIND_FLOCK ? "flock" : "fcntl");
 }
 

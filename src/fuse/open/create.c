@@ -66,7 +66,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 
 	if (!o || request_init(&o->r, req, parent, name, NULL) < 0)
 		return;
-	o->create = o->has_groups = true;
+	o->create = true;
 	o->exclusive = fi->flags & O_EXCL;
 	o->r.call.exclusive = o->exclusive;
 	o->r.call.args.sattr.set_mode = true;

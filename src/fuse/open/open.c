@@ -105,12 +105,9 @@ static void start_counted(struct open_request *o)
 	local = o->wish.generation != 0 && S_ISREG(i->type);
 	/* An open may become local only after each WRITE of the file is answered and stable. */
 	dirty = write_log_dirty(&i->writes);
-	if (!o->has_groups) {
-		if (local && !dirty && !o->wish.write && open_hot(o))
-			return;
-		request_groups(&o->r);
-		o->has_groups = true;
-	}
+	if (!o->r.has_groups && local && !dirty && !o->wish.write && open_hot(o))
+		return;
+	request_groups(&o->r);
 	if (!local) {
 		open_remote(o);
 		return;

@@ -80,32 +80,12 @@ static void set_path(struct open_request *o, enum open_path path)
 	i->attrs.pages_are_old = path != OPEN_PATH_CACHED && (i->attrs.pages_are_old || registered);
 }
 
-void open_mode_changed(struct fs *fs, struct inode *i)
-{
-	if ((i->mode.backing_id > 0 && open_mode_registered(&i->mode) == 0) ||
-		(i->granted && open_mode_total(&i->mode) == 0))
-		idle_ids_idle(fs->idle, i);
-	else
-		idle_ids_busy(fs->idle, i);
-}
-
 struct granted_file *open_writer_gone(struct inode *i, const struct file *f)
 {
 	known_writer(i, -1);
 	if (f->writes_locally && granted_file_serves(i->granted, f->session) && i->granted->writers > 0)
 		i->granted->writers--;
 	return i->known.writers == 0 ? granted_file_take_writer(i->granted) : NULL;
-}
-
-/*
- * True if writes of the file already go to the backing file, so that the write log keeps no data to send again. Beside
- * a cached open the kernel gets no id, because the kernel's own writes would overtake the data that the daemon gathers
- * for the backing file. The caller holds the inode's lock.
- */
-static bool is_written_already(const struct inode *i, uint64_t session)
-{
-	return open_mode_registered(&i->mode) > 0 ||
-	       (granted_file_writes(i->granted, session) && i->granted->writers > 0 && open_mode_cached(&i->mode));
 }
 
 /* The kernel repeats the walk with revalidation, after ESTALE, and gets a new inode. */
@@ -117,29 +97,14 @@ void open_retire(struct fs *fs, struct inode *i)
 	fs->counters.opens_retired++;
 }
 
-/*
- * True if this open may still be local: since the question to the sidecar, no REVOKE has come and no WRITE was sent.
- * The caller holds the inode's lock.
- */
-static bool may_be_local(const struct open_request *o)
-{
-	const struct inode *i = o->r.inode;
-	uint64_t session = o->wish.generation;
-
-	return session == 0 || (session == fs_generation(o->r.fs) &&
-				       (is_written_already(i, session) || !write_log_dirty(&o->r.inode->writes)));
-}
-
 /* Fills the open file for this path. The caller holds the inode's lock. */
-static void fill_file(struct open_request *o, enum open_path path)
+static void fill_file(struct open_request *o, const struct open_offer *offer, enum open_path path)
 {
-	struct inode *i = o->r.inode;
-
 	o->file->session = o->wish.generation;
-	o->file->writes_locally = path != OPEN_PATH_PASSTHROUGH && open_writes_by_descriptor(o);
+	o->file->writes_locally = path != OPEN_PATH_PASSTHROUGH && offer->writes;
 	o->file->root = o->wish.root;
 	if (o->file->writes_locally)
-		i->granted->writers++;
+		o->r.inode->granted->writers++;
 }
 
 /*
@@ -162,7 +127,7 @@ static void count(struct open_request *o, enum open_path path, bool by_descripto
  * open is uncounted then. *ret_useless is a backing id, *ret_unused a descriptor, that the caller must give up because
  * no open needs it. The caller holds the inode's lock.
  */
-static int reply_on_path(struct open_request *o, enum open_path path, int *ret_useless,
+static int reply_on_path(struct open_request *o, const struct open_offer *offer, enum open_path path, int *ret_useless,
 	struct granted_file **ret_unused)
 {
 	struct fs *fs = o->r.fs;
@@ -177,8 +142,8 @@ static int reply_on_path(struct open_request *o, enum open_path path, int *ret_u
 		granted_file_set_direct(i->granted, o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
 	*ret_useless = open_mode_count(&i->mode, &o->wish, path);
 	set_path(o, path);
-	fill_file(o, path);
-	by_descriptor = o->file->writes_locally || (path != OPEN_PATH_PASSTHROUGH && open_reads_by_descriptor(o));
+	fill_file(o, offer, path);
+	by_descriptor = path != OPEN_PATH_PASSTHROUGH && (offer->writes || offer->reads);
 	shared = o->beside_cached && !by_descriptor && !o->wish.by_daemon;
 	count(o, path, by_descriptor, shared, 1);
 	sent = reply_open(o);
@@ -191,8 +156,25 @@ static int reply_on_path(struct open_request *o, enum open_path path, int *ret_u
 		if (o->file->write)
 			*ret_unused = open_writer_gone(i, o->file);
 	}
-	open_mode_changed(fs, i);
+	idle_ids_opens_changed(fs->idle, i);
 	return sent;
+}
+
+/*
+ * Makes the open remote if it may not be local any more: since the question to the sidecar a REVOKE has come, or a
+ * WRITE was sent to the server. The caller holds the inode's lock.
+ */
+static struct open_offer look_again(struct open_request *o)
+{
+	struct open_offer offer = open_look(o->r.fs, o->r.inode, &o->wish, o->r.call.cred.uid);
+	uint64_t session = o->wish.generation;
+
+	o->beside_cached = session != 0 && offer.cached;
+	if (session != offer.session || (offer.dirty && !offer.written)) {
+		o->wish.generation = 0;
+		offer.writes = false;
+	}
+	return offer;
 }
 
 void open_finish(struct open_request *o)
@@ -200,20 +182,19 @@ void open_finish(struct open_request *o)
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
 	struct granted_file *unused = NULL;
+	struct open_offer offer;
 	int path, useless, error;
 
 	o->file->inode = inode_ref(i);
 	o->file->cred = o->r.call.cred;
-	o->file->has_groups = o->has_groups;
+	o->file->has_groups = o->r.has_groups;
 	o->file->heard = write_log_open(&i->writes);
 	{
 		LOCKED(&i->lock);
-		o->beside_cached = o->wish.generation != 0 && open_mode_cached(&i->mode);
-		if (!may_be_local(o))
-			o->wish.generation = 0;
+		offer = look_again(o);
 		path = open_mode_choose(&i->mode, &o->wish);
 		useless = o->wish.granted_id;
-		error = path < 0 ? path : reply_on_path(o, (enum open_path)path, &useless, &unused);
+		error = path < 0 ? path : reply_on_path(o, &offer, (enum open_path)path, &useless, &unused);
 	}
 	(void)granted_file_unref(unused);
 	backing_ids_close(fs->ids, useless);

@@ -9,27 +9,6 @@
 #include "fuse/local/idle_ids.h"
 #include "fuse/request/convert.h"
 
-bool open_may_write_locally(const struct open_request *o)
-{
-	return o->wish.write && o->wish.generation != 0 && o->r.fs->uring && probe_is_trusted(o->r.fs->probe);
-}
-
-bool open_writes_by_descriptor(const struct open_request *o)
-{
-	return open_may_write_locally(o) && granted_file_writes(o->r.inode->granted, o->wish.generation);
-}
-
-bool open_reads_by_descriptor(const struct open_request *o)
-{
-	return o->wish.read && granted_file_serves(o->r.inode->granted, fs_generation(o->r.fs));
-}
-
-/* True if the daemon has the best descriptor that this open may use. The caller holds the inode's lock. */
-static bool has_descriptor(const struct open_request *o)
-{
-	return open_may_write_locally(o) ? open_writes_by_descriptor(o) : open_reads_by_descriptor(o);
-}
-
 static void take_descriptor(struct open_request *o)
 {
 	const struct broker_open_reply *reply = &o->reply;
@@ -124,46 +103,6 @@ static void on_granted(struct broker_call *call, int error, const void *body)
 	open_check_name(o, use_grant);
 }
 
-/* True if a new backing id could serve this open. The caller holds the inode's lock. */
-static bool wants_id(const struct open_request *o)
-{
-	const struct open_mode *m = &o->r.inode->mode;
-
-	return open_mode_registered(m) == 0 &&
-	       (!open_mode_has_id_of(m, o->wish.generation) ||
-		       (o->wish.write && (!m->writable || m->root != (o->r.call.cred.uid == 0))));
-}
-
-/*
- * The BROKER_OPEN_WANT_ flags of the question to the sidecar. Asks for a descriptor only where the kernel cannot get a
- * backing id, or may refuse it. The caller holds the inode's lock.
- */
-static uint32_t wanted_flags(const struct open_request *o)
-{
-	const struct fs *fs = o->r.fs;
-	const struct inode *i = o->r.inode;
-	bool served = has_descriptor(o);
-	bool passes = fs->passthrough && !(served && i->granted->instead) && !o->wish.by_daemon &&
-		      !open_mode_cached(&i->mode);
-	uint32_t flags = 0;
-
-	if (passes && wants_id(o))
-		flags |= BROKER_OPEN_WANT_ID;
-	if (fs->uring && (o->wish.read || open_may_write_locally(o)) && !served && (flags != 0 || !passes) &&
-		backing_ids_may_have_descriptor(fs->ids))
-		flags |= BROKER_OPEN_WANT_FD | (open_may_write_locally(o) ? BROKER_OPEN_WANT_WRITE : 0);
-	return flags;
-}
-
-/* The kernel's size and times of the file may be old, because this open has not looked at the file. */
-static void forget_version(const struct open_request *o)
-{
-	uint64_t tellings;
-
-	if (known_attributes_expire(o->r.inode, &tellings))
-		open_take_back_attributes(o->r.fs, o->r.inode, tellings);
-}
-
 /*
  * True if an earlier answer of the sidecar, still valid, allows this credential to open the file, and the backing id or
  * descriptor is there. An open for reading then needs no groups of the caller, if the groups do not matter.
@@ -172,31 +111,33 @@ static bool is_hot(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
 	struct opener known;
+	struct open_offer offer;
 
-	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->has_groups, &known) ||
+	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->r.has_groups, &known) ||
 		known.session != o->wish.generation || open_permission(o, known.access) < 0)
 		return false;
 	LOCKED(&i->lock);
 	o->wish.root = known.root;
-	return open_mode_choose(&i->mode, &o->wish) == OPEN_PATH_PASSTHROUGH ||
-	       (wanted_flags(o) == 0 && has_descriptor(o));
+	if (open_mode_choose(&i->mode, &o->wish) == OPEN_PATH_PASSTHROUGH)
+		return true;
+	offer = open_look(o->r.fs, i, &o->wish, o->r.call.cred.uid);
+	return open_offer_has_descriptor(&offer) && open_offer_wants(&offer, o->r.fs, &o->wish) == 0;
 }
 
 static void ask_sidecar(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
 	struct broker_open body = {.fh = request_broker_fh(&i->fh)};
+	struct open_offer offer;
 
-	if (!o->has_groups) {
-		request_groups(&o->r);
-		o->has_groups = true;
-	}
+	request_groups(&o->r);
 	body.cred = request_broker_cred(&o->r.call.cred);
 	{
 		LOCKED(&i->lock);
-		body.flags = wanted_flags(o);
-		o->wanted_id = body.flags & BROKER_OPEN_WANT_ID;
+		offer = open_look(o->r.fs, i, &o->wish, o->r.call.cred.uid);
 	}
+	body.flags = open_offer_wants(&offer, o->r.fs, &o->wish);
+	o->wanted_id = body.flags & BROKER_OPEN_WANT_ID;
 	o->r.asked = attr_clock();
 	o->broker.done = on_granted;
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
@@ -243,7 +184,7 @@ bool open_hot(struct open_request *o)
 		open_know_version(o);
 		open_check_name(o, finish_hot);
 	} else if (fs->options->nocto) {
-		forget_version(o);
+		known_version_expires(fs, i);
 		finish_hot(o);
 	} else {
 		open_ask_attributes(o, &i->fh, on_hot_attributes);

@@ -10,22 +10,11 @@ static bool believes(const struct open_request *o)
 	return o->r.fs->options->nocto && known_believed(o->r.fs, o->r.inode) && o->r.call.attr.nlink > 0;
 }
 
-void open_take_back_attributes(struct fs *fs, struct inode *i, uint64_t tellings)
-{
-	if (fs_invalidate_attributes(fs, i) == 0)
-		known_attributes_taken_back(i, tellings);
-}
-
 void open_know_version(struct open_request *o)
 {
-	struct inode *i = o->r.inode;
-	uint64_t tellings;
-
 	o->has_version = true;
-	if (believes(o) || !known_kernel_may_differ(i, &o->r.call.attr, &tellings))
-		return;
-	known_doubt(i);
-	open_take_back_attributes(o->r.fs, i, tellings);
+	if (!believes(o))
+		known_compare(o->r.fs, o->r.inode, &o->r.call.attr);
 }
 
 /*
@@ -115,8 +104,7 @@ void open_name_lost(struct open_request *o)
 		open_end(o, -ESTALE);
 		return;
 	}
-	if (!o->has_groups)
-		request_groups(&o->r);
+	request_groups(&o->r);
 	make_server_look(o, &o->dir, on_server_looked_at_names);
 }
 

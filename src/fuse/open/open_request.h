@@ -10,13 +10,14 @@
  *	                                         step under the inode's lock (open_finish.c)
  *
  * The request owns all its state, without a lock. Its steps run on the FUSE thread, the loop thread of struct server or
- *the probe's thread, never two at a time, and no step waits. Each step ends in another step, in open_finish() or in
+ * the probe's thread, never two at a time, and no step waits. Each step ends in another step, in open_finish() or in
  * open_end().
  */
 #pragma once
 
 #include "fuse/fs/file.h"
 #include "fuse/fs/open_hold.h"
+#include "fuse/open/open_offer.h"
 #include "fuse/request/request.h"
 
 struct open_request {
@@ -30,7 +31,6 @@ struct open_request {
 	bool created; /* this open has made the file: the caller may open the file whatever its mode */
 	bool exclusive;
 	bool exec;
-	bool has_groups;    /* the credential has the caller's groups */
 	bool has_version;   /* r.call.attr has the file's present attributes */
 	bool wanted_id;     /* the sidecar was asked for a backing id */
 	bool beside_cached; /* this open could have been local, but the file already had cached opens */
@@ -66,16 +66,6 @@ void open_local(struct open_request *o);
  */
 bool open_hot(struct open_request *o);
 
-/* open_local.c: true if writes of this open may go to the backing file, given a descriptor for writing. */
-bool open_may_write_locally(const struct open_request *o);
-
-/*
- * open_local.c: true if the daemon has a descriptor by which this open can write, or read, the backing file. The caller
- * holds the inode's lock.
- */
-bool open_writes_by_descriptor(const struct open_request *o);
-bool open_reads_by_descriptor(const struct open_request *o);
-
 /*
  * open_name.c: calls then() if the name that led to the file still leads to it (fuse/node/named.h). Otherwise answers
  * ESTALE, once per walk. r.call.attr has the file's present attributes.
@@ -92,9 +82,6 @@ void open_name_lost(struct open_request *o);
  */
 void open_know_version(struct open_request *o);
 
-/* open_name.c: makes the kernel forget all attributes that it was told before "tellings" was read (known.h). */
-void open_take_back_attributes(struct fs *fs, struct inode *i, uint64_t tellings);
-
 /* open_name.c: asks the sidecar for the attributes of the file with this handle. */
 void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh,
 	void (*done)(struct broker_call *call, int error, const void *body));
@@ -110,12 +97,6 @@ void open_end(struct open_request *o, int error);
 
 /* open_finish.c: no open mode fits this inode's opens: retires the inode, so that the next walk makes a new one. */
 void open_retire(struct fs *fs, struct inode *i);
-
-/*
- * open_finish.c: after a change of the inode's opens. A backing id or descriptor without open files is kept for the
- * next open. The caller holds the inode's lock.
- */
-void open_mode_changed(struct fs *fs, struct inode *i);
 
 /*
  * open_finish.c: a file that was open for writing is closed. The caller holds the inode's lock. Returns the descriptor

@@ -28,7 +28,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		/* The next open cannot use a backing id of an ended session. */
 		if (open_mode_uncount(&i->mode, f->path) && i->mode.generation != fs_generation(fs))
 			close_id = open_mode_take_id(&i->mode);
-		open_mode_changed(fs, i);
+		idle_ids_opens_changed(fs->idle, i);
 		if (f->write)
 			writer = open_writer_gone(i, f);
 		last = !inode_is_open(i);

@@ -44,9 +44,7 @@ static void on_read(struct nfs_call *call)
 
 static void server_read(struct path_read *p)
 {
-	if (!p->has_groups)
-		request_groups(&p->r);
-	p->has_groups = true;
+	request_groups(&p->r);
 	p->r.call.args.io.offset = p->offset + p->got;
 	p->r.call.args.io.count = (uint32_t)MIN(p->size - p->got, p->r.fs->rsize);
 	request_send(&p->r, NFS_READ, on_read);

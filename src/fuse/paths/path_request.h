@@ -15,7 +15,6 @@ struct path_read {
 	struct request r;
 	uint64_t offset;
 	size_t size;
-	bool has_groups; /* the credential has its groups */
 	struct data_way way;
 	/* error: 0 or a negative errno. data and size: what was read, fewer bytes than asked at the end of the file. */
 	void (*done)(struct path_read *p, int error, const void *data, size_t size);

@@ -36,7 +36,7 @@ static bool two_inodes(const struct request *r)
 	return r->inode2 && r->inode2 != r->inode;
 }
 
-/* What known_change_end() says of a directory after this mount's change: are its known names still true (kept)? */
+/* The result of known_change_end() for a directory. kept: its known names are still right. */
 struct outcome {
 	bool kept;
 	uint64_t asked;

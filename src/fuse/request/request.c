@@ -30,8 +30,8 @@ void request_init_open(struct request *r, fuse_req_t req, fuse_ino_t ino, const 
 void request_init_file(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct file *f)
 {
 	request_init_open(r, req, ino, &f->cred);
-	if (!f->has_groups)
-		request_groups(r);
+	r->has_groups = f->has_groups;
+	request_groups(r);
 }
 
 void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino)
@@ -44,8 +44,12 @@ void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino)
 void request_groups(struct request *r)
 {
 	struct nfs_cred *cred = &r->call.cred;
-	int n = caller_groups(fuse_req_ctx(r->req)->pid, cred->groups, NFS_GROUPS_MAX);
+	int n;
 
+	if (r->has_groups)
+		return;
+	r->has_groups = true;
+	n = caller_groups(fuse_req_ctx(r->req)->pid, cred->groups, NFS_GROUPS_MAX);
 	if (n < 0)
 		r->fs->counters.groups_unknown++;
 	else

@@ -17,6 +17,7 @@ struct request {
 	fuse_req_t req;         /* NULL once answered */
 	struct inode *inode;    /* the inode that the kernel named; a reference */
 	struct inode *inode2;   /* RENAME, LINK: the directory of the new name; a reference */
+	bool has_groups;        /* call.cred includes the groups, or they cannot be found out */
 	bool unannounced;       /* the kernel sends no FUSE_INTERRUPT: FLUSH at exit, asynchronous READ and WRITE */
 	uint64_t unknown_since; /* ms: when a caller that /proc does not show got a signal; 0: no signal */
 	char *name, *name2;
@@ -52,7 +53,7 @@ void request_init_file(struct request *r, fuse_req_t req, fuse_ino_t ino, const 
 /* The same with the caller's uid and gid, but without groups: request_groups() reads them from /proc. */
 void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino);
 
-/* Reads up to 16 groups of the caller, which complete the AUTH_UNIX credential. */
+/* Completes the AUTH_UNIX credential with up to 16 groups of the caller, unless it has them already. */
 void request_groups(struct request *r);
 
 /* calloc() of a plain request and request_init(). NULL after a failure, which is already answered. */

@@ -15,9 +15,9 @@
 #include "net/tcp.h"
 
 #define BACKOFF_MIN_MS        20
-#define BACKOFF_MAX_MS        15000 /* while nobody answers */
-#define BACKOFF_MAX_PROVEN_MS 1000  /* while calls are answered, and the connection breaks all the same */
-#define STEADY_MS             5000  /* a connection that lived that long was a good one */
+#define BACKOFF_MAX_MS        15000 /* while the server does not answer */
+#define BACKOFF_MAX_PROVEN_MS 1000  /* while the server answers calls, but the connection breaks again and again */
+#define STEADY_MS             5000  /* a connection that was up for so long ends the backoff */
 #define CONNECT_TIMEOUT_MS    10000
 #define NULL_TIMEOUT_MS       10000
 #define RESEND_TIMEOUT_MS     5000
@@ -57,7 +57,7 @@ int connection_poll(const struct connection *c, short *ret_events)
 	return c->rpc ? rpc_get_fd(c->rpc) : c->fd;
 }
 
-/* libnfs will not call back with it any more. */
+/* Frees a ticket for which libnfs has called back, or will not call back. */
 static void free_ticket(struct nfs3_ticket *ticket)
 {
 	list_remove(&ticket->node);
@@ -89,7 +89,7 @@ static void call_answered(struct rpc_context *rpc, int status, void *data, void 
 		error = nfs3_denial(data);
 	if (error < 0 && call)
 		log_debug("%s: %s", nfs_proc_name(call->proc), (const char *)data);
-	/* The connection breaks: the call keeps waiting. Or nobody waits for this answer any more. */
+	/* Otherwise the connection breaks and the call waits for the next connection, or the call has ended. */
 	if (call && (answered || error < 0)) {
 		c->proven = true;
 		c->answered++;
@@ -131,12 +131,12 @@ int connection_send(struct connection *c, struct nfs_call *call)
 
 void connection_send_again(struct connection *c, struct nfs_call *call)
 {
-	/* Without memory it is tried again the next time. */
+	/* If memory is short, the next timeout tries again. */
 	if (c->state == CONNECTION_UP && !(rpc_which_events(c->rpc) & POLLOUT))
 		(void)send_ticket(c, call);
 }
 
-/* The connection is up: what an earlier one lost comes first, before anything new. */
+/* The connection is up: the calls of the lost connection are sent first. */
 static void come_up(struct connection *c)
 {
 	c->state = CONNECTION_UP;
@@ -145,7 +145,7 @@ static void come_up(struct connection *c)
 		struct nfs_call *call = from_node(pos);
 		int r;
 
-		/* A server that is still busy with the first copy may drop this one. */
+		/* A server that is still busy with the first copy may drop the second. */
 		call->wire.timeout_ms = MIN(call->wire.timeout_ms, RESEND_TIMEOUT_MS);
 		r = send_ticket(c, call);
 		if (r < 0) {
@@ -161,10 +161,10 @@ static void null_answered(struct rpc_context *rpc, int status, void *data, void 
 	struct connection *c = private_data;
 
 	if (c->state != CONNECTION_ASKING)
-		return; /* the context goes down */
+		return; /* the context is being destroyed */
 	if (status == RPC_STATUS_ERROR && data)
 		c->null_error = nfs3_denial(data);
-	/* A credential that NULL should not need: that was an answer all the same. */
+	/* A server that demands a credential even for NULL (-EACCES) has answered, too. */
 	if (status == RPC_STATUS_SUCCESS || c->null_error == -EACCES) {
 		c->null_error = 0;
 		come_up(c);
@@ -181,7 +181,7 @@ static int ask_null(struct connection *c, uint32_t xid)
 #endif
 }
 
-/* The socket is connected: from here on it is libnfs's. */
+/* Gives the connected socket to libnfs, and sends NULL. */
 static int hand_over(struct connection *c, uint32_t null_xid)
 {
 	int r = tcp_opened(c->fd);
@@ -194,7 +194,7 @@ static int hand_over(struct connection *c, uint32_t null_xid)
 	c->rpc = nfs_get_rpc_context(c->nfs);
 	nfs_set_autoreconnect(c->nfs, 0);
 	rpc_set_fd(c->rpc, steal_fd(&c->fd));
-	/* Finds the socket writable, and takes it for connected. */
+	/* libnfs takes a writable socket for connected. */
 	if (rpc_service(c->rpc, POLLOUT) < 0)
 		return -ECONNRESET;
 	c->state = CONNECTION_ASKING;
@@ -210,7 +210,7 @@ int connection_flush(struct connection *c)
 	return rpc_service(c->rpc, POLLOUT) < 0 ? -ECONNRESET : 0;
 }
 
-/* The connection stands, and these are with nobody: libnfs gave them up for a reason it did not tell. */
+/* Ends calls without a ticket with -EIO: libnfs has given them up although the connection is up. */
 static void end_orphans(struct connection *c)
 {
 	LIST_FOREACH (pos, &c->in_flight) {
@@ -243,7 +243,7 @@ void connection_close(struct connection *c)
 		tcp_reset_on_close(rpc_get_fd(c->rpc));
 	c->rpc = NULL;
 	if (c->nfs)
-		nfs_destroy_context(STEAL_PTR(c->nfs)); /* calls back for all it has */
+		nfs_destroy_context(STEAL_PTR(c->nfs)); /* calls back for each ticket */
 	c->fd = close_fd(c->fd);
 }
 

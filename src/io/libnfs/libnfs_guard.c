@@ -19,19 +19,19 @@ typedef bool_t opaque_fn(ZDR *zdrs, char *objp, uint32_t size);
 typedef bool_t string_fn(ZDR *zdrs, char **strp, uint32_t maxsize);
 typedef bool_t array_fn(ZDR *zdrs, char **arrp, uint32_t *size, uint32_t maxsize, uint32_t elsize, zdrproc_t proc);
 
-/* libnfs's own. */
+/* The functions in libnfs. */
 static bytes_fn *real_bytes;
 static opaque_fn *real_opaque;
 static string_fn *real_string;
 static array_fn *real_array;
 
-/* Bytes from the position on; a position outside of the buffer has none. */
+/* Returns the number of bytes after the position; 0 if the position is outside of the buffer. */
 static uint32_t left(const ZDR *zdrs)
 {
 	return zdrs->pos < 0 || zdrs->pos > zdrs->size ? 0 : (uint32_t)(zdrs->size - zdrs->pos);
 }
 
-/* Whether the length that comes next is allowed, and as many units of size bytes are there. */
+/* True if the next length in the buffer is at most max, and the buffer has as many units of size bytes. */
 static bool_t fits(const ZDR *zdrs, uint32_t max, uint32_t size)
 {
 	uint32_t length;
@@ -45,18 +45,18 @@ static bool_t fits(const ZDR *zdrs, uint32_t max, uint32_t size)
 	return length <= max && length <= (left(zdrs) - sizeof(length)) / size;
 }
 
-/* Bytes without a length before them: libnfs 4 does not look at all whether they are there. */
+/* Bytes without a length: libnfs 4 does not check that the buffer has so many. */
 EXPORTED bool_t libnfs_zdr_opaque(ZDR *zdrs, char *objp, uint32_t size)
 {
 	return (zdrs->x_op != ZDR_DECODE || size <= left(zdrs)) && real_opaque(zdrs, objp, size);
 }
 
-/* A verifier is decoded into an empty string of libnfs's, whatever its length: there max matters. */
+/* libnfs decodes a verifier into an array of its own, of maxsize bytes: only then maxsize must be checked. */
 EXPORTED bool_t libnfs_zdr_bytes(ZDR *zdrs, char **bufp, uint32_t *size, uint32_t maxsize)
 {
 	const char *given;
 
-	/* libnfs may have it misaligned, which its type says it is not. */
+	/* libnfs may pass a misaligned bufp. */
 	memcpy(&given, (const void *)(uintptr_t)bufp, sizeof(given));
 	return fits(zdrs, given ? maxsize : UINT32_MAX, 1) && real_bytes(zdrs, bufp, size, maxsize);
 }
@@ -66,7 +66,7 @@ EXPORTED bool_t libnfs_zdr_string(ZDR *zdrs, char **strp, uint32_t maxsize)
 	return fits(zdrs, UINT32_MAX, 1) && real_string(zdrs, strp, maxsize);
 }
 
-/* An element is four bytes at least. */
+/* An element has at least four bytes. */
 EXPORTED bool_t libnfs_zdr_array(ZDR *zdrs, char **arrp, uint32_t *size, uint32_t maxsize, uint32_t elsize,
 	zdrproc_t proc)
 {

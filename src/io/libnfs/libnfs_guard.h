@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * libnfs 4 adds a length from the wire to its position before it compares, in signed arithmetic: a
- * file handle that claims 4294901760 bytes passes, the position goes backwards, and the daemon dies
- * of what it reads there. For a verifier cut short it does not compare at all. It calls these
- * functions of its own through the dynamic linker, which takes ours instead: those check, and go on
- * to libnfs's. What is decoded how stays libnfs's business.
+ * Guards for the decoding functions of libnfs 4. libnfs 4 adds a length from the wire to its position before it
+ * compares, in signed arithmetic: a file handle that claims 4294901760 bytes passes the comparison, the position goes
+ * backwards, and the daemon crashes. The length of a verifier is not compared at all. libnfs calls these functions
+ * through the dynamic linker, which finds the guards first: they check the length, and then call the function in
+ * libnfs.
  *
- * meson.build finds out whether the libnfs that is there needs it (LIBNFS_UNCHECKED_LENGTHS).
+ * meson.build finds out whether the installed libnfs needs the guards (LIBNFS_UNCHECKED_LENGTHS).
  *
  * No state: the guards are constant once the program is linked; any thread may run them.
  */
 #pragma once
 
-/* Links the guard in, and looks up what it guards: before the first context is made. 0 or -ENOSYS. */
+/* Links the guards into the program and finds libnfs's functions. Call it before the first context. 0 or -ENOSYS. */
 int libnfs_guard(void);

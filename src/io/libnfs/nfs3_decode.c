@@ -11,7 +11,7 @@
 
 int nfs3_denial(const char *text)
 {
-	/* libnfs, lib/pdu.c rpc_process_reply: it has no numbers for these. */
+	/* The texts of libnfs's lib/pdu.c rpc_process_reply, which gives no numbers. */
 	static const struct {
 		const char *text;
 		int error;
@@ -19,8 +19,7 @@ int nfs3_denial(const char *text)
 		{"Server responded: Program version mismatch", -EPROTONOSUPPORT},
 		{"Server responded: Procedure not available", -EOPNOTSUPP},
 		{"Server responded: Garbage arguments", -EIO}, {"Server responded: System Error", -EIO},
-		{"Unknown rpc response from server", -EIO},
-		{"Message rejected by server", -EIO},                /* it could not be decoded */
+		{"Unknown rpc response from server", -EIO}, {"Message rejected by server", -EIO}, /* GARBAGE_ARGS */
 		{"RPC Packet not accepted by the server", -EACCES}}; /* MSG_DENIED: the credential */
 
 	for (size_t n = 0; n < ARRAY_SIZE(known); n++)
@@ -29,7 +28,7 @@ int nfs3_denial(const char *text)
 	return 0;
 }
 
-/* nfsstat3 to errno: the numbers are BSD's where they are not NFS's own. fs/nfs/nfs_common.c. */
+/* Translates nfsstat3 into errno (fs/nfs_common/common.c nfs_stat_to_errno). */
 static int to_errno(nfsstat3 status)
 {
 	switch ((int)status) {
@@ -120,7 +119,7 @@ static void from_fattr(const fattr3 *a, struct nfs_attr *ret)
 	ret->ctime = from_time(a->ctime);
 }
 
-/* The kernel gives an inode up for ever that has others than these. */
+/* True if the kernel accepts the attributes; with others it would declare the inode bad for ever. */
 static bool good_attr(const fattr3 *a)
 {
 	return type_bits(a->type) != 0 && a->size <= INT64_MAX;
@@ -159,7 +158,7 @@ static bool good_handle(const nfs_fh3 *fh)
 	return fh->data.data_len > 0 && fh->data.data_len <= NFS_FH_MAX;
 }
 
-/* len 0 when it is none. */
+/* Sets ret->len to 0 if the handle is invalid. */
 static void take_fh(struct nfs_fh *ret, const nfs_fh3 *fh)
 {
 	ret->len = 0;
@@ -179,7 +178,7 @@ static void take_new(struct nfs_call *call, const post_op_fh3 *fh, const post_op
 	take_attr(call, attr);
 }
 
-/* libnfs chains the entries; they may lie misaligned in its memory, so each is copied out. */
+/* libnfs makes a linked list of entries. They may be misaligned in its memory, so each entry is copied. */
 #define FOREACH_ENTRY(type, e, first) for (type e = {.nextentry = (first)}; next_entry(&e, e.nextentry, sizeof(e));)
 
 static bool next_entry(void *to, const void *from, size_t size)
@@ -189,7 +188,7 @@ static bool next_entry(void *to, const void *from, size_t size)
 	return from != NULL;
 }
 
-/* A name as an entry may have it; the kernel would refuse the whole listing for another. */
+/* True if the kernel accepts the name; it would refuse a whole listing because of one invalid name. */
 static bool good_name(const char *name)
 {
 	size_t length = name ? strlen(name) : 0;
@@ -197,7 +196,7 @@ static bool good_name(const char *name)
 	return length > 0 && length <= NFS_NAME_MAX && !strchr(name, '/');
 }
 
-/* The array for n entries, whose names stay in libnfs's memory. */
+/* Makes the array for n entries, and sets the other results. The names stay in libnfs's memory. */
 static struct nfs_entry *new_entries(struct nfs_call *call, size_t n, bool eof, const char verf[NFS3_COOKIEVERFSIZE])
 {
 	struct nfs_entry *entries = calloc(n + 1, sizeof(*entries));
@@ -267,14 +266,14 @@ static void take_readdirplus(struct nfs_call *call, const READDIRPLUS3resok *res
 
 static void take_read(struct nfs_call *call, const READ3resok *res, void *buffer)
 {
-	/* A reply that claims more than was asked for, or than is there, is none. */
+	/* A valid reply has no more data than the call asked for. */
 	if (res->count > call->args.io.count) {
 		call->error = -EIO;
 		return;
 	}
 	call->res.io.data = buffer;
 #ifndef LIBNFS_TASKS
-	/* Not less than either: a length that libnfs took for negative is more than there is. */
+	/* Nor less: a length that libnfs took for negative would be larger than the data. */
 	if (res->data.data_len != res->count) {
 		call->error = -EIO;
 		return;
@@ -298,13 +297,13 @@ static void take_write(struct nfs_call *call, const WRITE3resok *res)
 	take_attr(call, &res->file_wcc.after);
 }
 
-/* Whether what was answered of one of the ACLs can be: counted right, and there when it was asked for. */
+/* True if the reply about one ACL is possible: no length is too large, and a requested ACL has all its entries. */
 static bool good_acl(uint32_t count, uint32_t length, bool asked)
 {
 	return count <= NFS_ACL_MAX && length <= NFS_ACL_MAX && (!asked || length == count);
 }
 
-/* Copied out of libnfs's memory, where they may lie misaligned; the array is the caller's to free. */
+/* Copies the ACLs, which may be misaligned in libnfs's memory. The caller frees the array of entries. */
 static void take_acl(struct nfs_call *call, const GETACL3resok *res)
 {
 	uint32_t mask = call->args.acl.mask;
@@ -334,11 +333,11 @@ static void take_acl(struct nfs_call *call, const GETACL3resok *res)
 	take_attr(call, &res->attr);
 }
 
-/* The arms of a result. */
+/* The two arms of a result's union. */
 #define OK(type)   (&((type *)data)->type##_u.resok)
 #define FAIL(type) (&((type *)data)->type##_u.resfail)
 
-/* What the server says of the directories, whether or not it did what it was asked for. */
+/* The attributes of the directory, which the server sends with success and with an error. */
 #define TAKE_WCC(type) take_wcc(&call->dir, call->error == 0 ? &OK(type)->dir_wcc : &FAIL(type)->dir_wcc)
 #define TAKE_DIR(type) \
 	take_dir_attr(&call->dir, call->error == 0 ? &OK(type)->dir_attributes : &FAIL(type)->dir_attributes)
@@ -415,7 +414,7 @@ static void take_named(struct nfs_call *call, void *data)
 	}
 }
 
-/* The result of a procedure that tells about a filesystem. */
+/* The result of a procedure that describes a filesystem. */
 static void take_limits(struct nfs_call *call, void *data)
 {
 	switch (call->proc) {
@@ -442,7 +441,7 @@ static void take_limits(struct nfs_call *call, void *data)
 	}
 }
 
-/* The result of a procedure on an object that has attributes: all others but the transfer of data. */
+/* The result of a procedure on one object, except READ and WRITE. */
 static void take_attributes(struct nfs_call *call, void *data)
 {
 	switch (call->proc) {

@@ -9,7 +9,7 @@
 #include <nfsc/libnfs-raw.h>
 #include <nfsc/libnfs-raw-nfs.h>
 
-#define NFS_TARGET_MAX 3500 /* bytes of a symlink's target */
+#define NFS_TARGET_MAX 3500 /* bytes of a symlink's target that fit into libnfs's buffer */
 
 #ifdef LIBNFS_TASKS
 #define SEND(proc, ...) (rpc_nfs3_##proc##_task(__VA_ARGS__) ? 0 : -ENOMEM)
@@ -131,7 +131,7 @@ static int encode_read(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc_
 	READ3args args = {.file = to_fh(&call->fh), .offset = call->args.io.offset, .count = call->args.io.count};
 
 #ifdef LIBNFS_TASKS
-	/* The data goes straight into this buffer. */
+	/* libnfs reads the data from the socket into this buffer. */
 	ticket->buffer = malloc(args.count ? args.count : 1);
 	if (!ticket->buffer)
 		return -ENOMEM;
@@ -151,7 +151,7 @@ static int encode_write(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc
 		.data = {.data_len = call->args.io.count, .data_val = (char *)call->args.io.data}};
 
 #ifdef LIBNFS_TASKS
-	/* It is sent from where it lies, and the call may end before that. */
+	/* libnfs sends from this buffer later. The call's own data may be gone by then. */
 	ticket->buffer = malloc(args.count ? args.count : 1);
 	if (!ticket->buffer)
 		return -ENOMEM;
@@ -161,7 +161,7 @@ static int encode_write(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc
 	return SEND(write, rpc, cb, &args, ticket);
 }
 
-/* Which procedures' arguments are a handle and nothing else. */
+/* Encodes a procedure that has only a file handle as its argument, or none. */
 static int encode_plain(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc_cb cb)
 {
 	struct nfs_call *call = ticket->call;
@@ -267,13 +267,13 @@ static int encode_setacl(struct rpc_context *rpc, struct nfs3_ticket *ticket, rp
 		.default_ace_count = acl->default_count,
 		.default_ace = {.default_ace_len = acl->default_count, .default_ace_val = (nfsacl_ace *)acl->dflt}};
 
-	/* As the kernel's client says of what does not fit, fs/nfs/nfs3acl.c __nfs3_proc_setacls. */
+	/* The kernel's client has the same errno, fs/nfs/nfs3acl.c __nfs3_proc_setacls. */
 	if (acl->access_count + (uint64_t)acl->default_count > NFS_ACL_SETTABLE)
 		return -ENOSPC;
 	return SEND_ACL(setacl, rpc, cb, &args, ticket);
 }
 
-/* What no server takes; libnfs has room for some 4000 bytes. */
+/* True if no server would accept one of the names. libnfs's buffer has room for about 4000 bytes. */
 static bool name_too_long(const struct nfs_call *call)
 {
 	size_t max2 = call->proc == NFS_SYMLINK ? NFS_TARGET_MAX : NFS_NAME_MAX;
@@ -281,16 +281,16 @@ static bool name_too_long(const struct nfs_call *call)
 	return (call->name && strlen(call->name) > NFS_NAME_MAX) || (call->name2 && strlen(call->name2) > max2);
 }
 
-/* Its credential, for the next call that is queued. */
+/* Sets the credential of the next call that is queued. */
 static int set_credential(struct rpc_context *rpc, struct nfs_cred *cred)
 {
 	struct AUTH *auth = libnfs_authunix_create("localiofs", cred->uid, cred->gid, cred->ngroups, cred->groups);
 
 	if (!auth)
 		return -ENOMEM;
-	/* The stamp is the time: a call that is sent again would look like another one. */
+	/* libnfs's stamp is the time: without this line the second copy of a call would have other bytes. */
 	memset(auth->ah_cred.oa_base, 0, sizeof(uint32_t));
-	rpc_set_auth(rpc, auth); /* frees the previous one */
+	rpc_set_auth(rpc, auth); /* frees the previous credential */
 	return 0;
 }
 

@@ -162,7 +162,7 @@ static void asking_done(struct asking *a)
 	nfs_destroy_context(a->nfs);
 }
 
-/* Why a connection failed, in the kernel's words; libnfs's own name the event of poll(2). */
+/* Returns the kernel's error of the connection. libnfs's own text only names the event of poll(2). */
 static int socket_error(int fd)
 {
 	int error = 0;
@@ -214,7 +214,7 @@ static int connect_to(struct asking *a, const char *server, unsigned port, int p
 	return r;
 }
 
-/* -ENOENT when the port mapper answers, and knows of none. */
+/* Asks the port mapper for the program's port. Returns -ENOENT if the port mapper answers and knows none. */
 static int query_port(const char *server, int program, int version, uint64_t until, unsigned *ret, char *sentence,
 	size_t size)
 {

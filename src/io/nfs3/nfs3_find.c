@@ -25,10 +25,10 @@ static int resolve(const char *host, const char *whose, int only, bool patient, 
 			: only == AF_INET6 ? " for IPv6, which tcp6 means"
 					   : "",
 			gai_strerror(r));
-		/* The name server may come back, but a user who waits for the mount has rather mistyped the name. */
+		/* A name server may come back. But if a user waits for the mount, a mistyped name is more likely. */
 		return r == EAI_AGAIN && patient ? -EAGAIN : -EINVAL;
 	}
-	/* libnfs drops the zone on the way to connect(2). */
+	/* libnfs would connect without the zone. */
 	if ((*ret)->ai_family == AF_INET6 && ((struct sockaddr_in6 *)(*ret)->ai_addr)->sin6_scope_id != 0) {
 		(void)snprintf(sentence, size,
 			SHORT ": libnfs cannot reach an address with a zone (%%...); give a global address",
@@ -66,7 +66,7 @@ static int ask_mountd(const struct server_options *o, unsigned timeout_ms, struc
 		if (!to_text(a, ret->mount_address, sizeof(ret->mount_address)))
 			continue;
 		r = nfs3_mount(&m, ret_export, why, sizeof(why));
-		/* A server that answered has decided. */
+		/* These errors are a decision of the server. */
 		if (r == -EACCES || r == -ENOENT || r == -ENOTDIR)
 			break;
 	}
@@ -76,7 +76,9 @@ static int ask_mountd(const struct server_options *o, unsigned timeout_ms, struc
 	return r;
 }
 
-/* The address of the mount daemon that answered, or the first of the server's own. */
+/*
+ * Sets the server's address: the address of the mount daemon that answered, or the first address of the server's name.
+ */
 static int find_server(const struct server_options *o, struct server_place *ret, char *sentence, size_t size)
 {
 	struct addrinfo *list;
@@ -88,7 +90,7 @@ static int find_server(const struct server_options *o, struct server_place *ret,
 	r = resolve(o->host, "server", o->family, o->patient, &list, sentence, size);
 	if (r < 0)
 		return r;
-	/* struct nfs3 tries the others. */
+	/* struct nfs3 tries the other addresses. */
 	if (!to_text(list, ret->address, sizeof(ret->address)))
 		r = -EHOSTUNREACH;
 	freeaddrinfo(list);

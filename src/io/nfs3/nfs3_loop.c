@@ -9,10 +9,10 @@
 #include "io/libnfs/nfs3_codec.h"
 #include "io/nfs3/nfs3.h"
 
-#define ASK_AFTER_MS 900         /* whether a call is still wanted */
+#define ASK_AFTER_MS 900         /* after this wait given_up() is asked at each tick */
 #define STACK_SIZE   (64U << 20) /* libnfs recurses for each entry of a directory */
 
-/* Calls come back from the loop that they were given to; which one runs is the thread's. */
+/* The server whose loop runs on this thread, or NULL. */
 static _Thread_local struct nfs3 *this_loop;
 
 static struct nfs_call *first_of(struct list *calls)
@@ -20,7 +20,7 @@ static struct nfs_call *first_of(struct list *calls)
 	return CONTAINER_OF(calls->next, struct nfs_call, node);
 }
 
-/* The call is nobody's any more: done. */
+/* Ends a call that is in no list: calls done(). */
 static void finish(struct nfs3 *c, struct nfs_call *call, int error, void *allocation)
 {
 	call->error = error;
@@ -31,7 +31,7 @@ static void finish(struct nfs3 *c, struct nfs_call *call, int error, void *alloc
 	free(allocation);
 }
 
-/* Takes a call from wherever it waits and ends it. */
+/* Removes a call from its list or connection, and ends it. */
 static void fail(struct nfs3 *c, struct nfs_call *call, int error)
 {
 	struct connection *on = call->wire.connection;
@@ -56,7 +56,7 @@ const char *nfs3_loop_why_away(int error)
 	}
 }
 
-/* Before the first connection it is the mount that fails, and says so. */
+/* Logs that the server is away. Before the first connection the mount fails, and its message has the reason. */
 static void note_away(struct nfs3 *c, int error)
 {
 	{
@@ -86,7 +86,7 @@ static bool any_up(struct nfs3 *c)
 	return false;
 }
 
-/* A connection came up or was lost: what others may see of it. */
+/* Updates the statistics after a connection came up or was lost, and raises the event. */
 static void publish(struct nfs3 *c)
 {
 	bool connected = any_up(c), changed;
@@ -111,7 +111,7 @@ static void publish(struct nfs3 *c)
 static void on_up(void *arg, struct connection *on)
 {
 	struct nfs3 *c = arg;
-	bool first = !c->stats.connected; /* written by this thread only */
+	bool first = !c->stats.connected; /* no lock: only this thread writes it */
 
 	if (on == c->connections)
 		addresses_answered(&c->addresses);
@@ -126,7 +126,7 @@ static void on_up(void *arg, struct connection *on)
 	}
 }
 
-/* The connection is of no use any more. */
+/* Closes a connection that broke or does not answer, and sets the time of the next attempt. */
 static void lose(struct nfs3 *c, struct connection *on, int error)
 {
 	bool was_up = on->state == CONNECTION_UP, leads = on == c->connections;
@@ -155,7 +155,7 @@ static void delay(struct nfs3 *c, struct nfs_call *call, unsigned ms)
 	list_append(after->next, &call->node);
 }
 
-/* A server that has lost the program NFSACL since the mount has no ACLs (fs/nfs/nfs3acl.c nfs3_get_acl). */
+/* A server that no longer offers the program NFSACL has no ACLs (fs/nfs/nfs3acl.c nfs3_get_acl). */
 static int denied(const struct nfs_call *call, int error)
 {
 	bool acl = call->proc == NFS_GETACL || call->proc == NFS_SETACL;
@@ -181,7 +181,7 @@ static void on_answered(void *arg, struct nfs_call *call, int error, void *data,
 	finish(c, call, call->error, allocation);
 }
 
-/* The connection with the fewest calls, those that have equally many in turn; NULL when none is up. */
+/* Returns the connection with the fewest calls (equals take turns), or NULL if no connection is up. */
 static struct connection *choose(struct nfs3 *c)
 {
 	struct connection *best = NULL;
@@ -206,7 +206,7 @@ static void send_waiting(struct nfs3 *c)
 		if (!on)
 			break;
 		list_remove(&call->node);
-		/* A new one after JUKEBOX, too: the server remembers what it answered to the old one. */
+		/* A new xid also after JUKEBOX: the server's reply cache has JUKEBOX for the old xid. */
 		call->wire.xid = ++c->xid;
 		call->wire.timeout_ms = c->options.timeo_ms;
 		r = connection_send(on, call);
@@ -252,7 +252,7 @@ static void wake_delayed(struct nfs3 *c, uint64_t now)
 	}
 }
 
-/* Opens what is due, gives up what takes too long. */
+/* Opens connections whose time has come, and loses connections that miss their deadline. */
 static void look_after_connections(struct nfs3 *c, uint64_t now)
 {
 	bool up = any_up(c);
@@ -272,13 +272,13 @@ static void look_after_connections(struct nfs3 *c, uint64_t now)
 	}
 }
 
-/* A call that waits: gives up, says that it takes long, sends again. */
+/* Looks after a waiting call: ends it, logs that the server is slow, or sends the call again. */
 static void look_after_call(struct nfs3 *c, struct nfs_call *call, uint64_t now)
 {
 	struct connection *on = call->wire.connection;
 	uint64_t waited = now - call->wire.since;
 
-	/* Not a word in all that time: the server may have lost this connection, or its place in it. */
+	/* No answer at all for so long: the server may have lost the connection, or the start of a message in it. */
 	if (on && waited >= c->major_ms && now - on->heard >= c->major_ms)
 		on->stuck = true;
 	if (waited >= ASK_AFTER_MS && call->given_up && call->given_up(call)) {
@@ -336,7 +336,7 @@ static void tick(struct nfs3 *c, uint64_t now)
 	}
 }
 
-/* Milliseconds until something is due without an event; -1 for never. */
+/* Returns the milliseconds until the loop must act without an event; -1 for never. */
 static int next_timeout(struct nfs3 *c, uint64_t now)
 {
 	uint64_t due = any_call(c) ? c->next_tick : UINT64_MAX;
@@ -372,7 +372,7 @@ static void wait_and_serve(struct nfs3 *c)
 		fds[n].fd = connection_poll(on, &fds[n].events);
 		n++;
 	}
-	/* What done() submitted since take_submitted() woke nobody. */
+	/* A call that done() has submitted since take_submitted() has sent no wake-up. */
 	if (poll(fds, n, any_submitted(c) ? 0 : next_timeout(c, now_ms())) < 0)
 		return;
 	if (fds[0].revents)

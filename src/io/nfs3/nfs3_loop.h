@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The loop thread of an NFSv3 server: it sends calls, takes their answers, and does all that timeouts and a server that
- * is away demand (nfs3.h). Private to io/nfs3.
+ * The loop thread of an NFSv3 server: it sends calls, receives the answers, and handles timeouts and a server that is
+ * away (nfs3.h). Private to io/nfs3.
  *
- * struct nfs3 is made by nfs3.c, which frees it when the thread has ended. Other threads touch only what stands under
- * the lock, and the atomic members.
+ * nfs3.c makes struct nfs3, and frees it after the thread's end. Other threads use only the members under the lock and
+ * the atomic members.
  */
 #pragma once
 
@@ -17,9 +17,9 @@
 struct nfs3 {
 	struct server server;
 	struct server_options options; /* without its strings */
-	char *name;                    /* the server's, in the log */
+	char *name;                    /* the server's name in the log */
 	unsigned tick_ms;
-	uint64_t major_ms; /* after which a call has waited too long */
+	uint64_t major_ms; /* a call that waits longer is overdue */
 	pthread_t thread;
 	struct wake wake;
 	atomic_bool stopping;
@@ -28,29 +28,29 @@ struct nfs3 {
 	/* Under the lock. */
 	pthread_mutex_t lock;
 	struct list submitted;
-	bool stopped; /* the thread takes no more calls from submitted */
+	bool stopped; /* no call is submitted any more */
 	struct server_stats stats;
 
-	/* The loop thread's own. */
+	/* The loop thread owns the rest. */
 	struct addresses addresses;
 	struct connection connections[SERVER_CONNECTIONS_MAX]; /* the first one leads */
 	struct connection_sink sink;
-	unsigned next; /* connection, in turn */
+	unsigned next; /* the connection at which choose() begins */
 	bool ever_up;
-	bool away; /* and the log says so */
+	bool away; /* the log says that the server does not respond */
 	uint32_t xid;
 	uint64_t next_tick;  /* ms */
-	struct list waiting; /* without a connection */
-	struct list delayed; /* after JUKEBOX or by the caller's wish, in order of wire.due */
+	struct list waiting; /* calls that are not yet on a connection */
+	struct list delayed; /* calls after JUKEBOX or with delay_ms, in order of wire.due */
 };
 
 #define FOREACH_CONNECTION(it, c) \
 	for (struct connection *it = (c)->connections; it < (c)->connections + (c)->options.nconnect; it++)
 
-/* Starts the thread, which owns its members from then on. */
+/* Starts the thread. */
 int nfs3_loop_start(struct nfs3 *c);
 
-/* Ends the thread, and with -ENOTCONN all calls. Only the first call does anything. */
+/* Ends the thread, and all calls with -ENOTCONN. Further calls do nothing. */
 void nfs3_loop_stop(struct nfs3 *c);
 
 /* server_submit(). */

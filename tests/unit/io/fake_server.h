@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* An NFS server that a test plays, on sockets of its own, and a client of it. */
+/* An NFS server whose answers a test writes, on sockets of its own; and a client of this server. */
 #pragma once
 
 #include "cmocka_setup.h"
@@ -17,7 +17,7 @@
 #include "wire/oncrpc.h"
 #include "net/tcp.h"
 
-#define PATIENCE_S 10 /* for anything that is to happen */
+#define PATIENCE_S 10 /* the longest wait for any event */
 
 struct fake_server {
 	int listener;
@@ -26,7 +26,7 @@ struct fake_server {
 	atomic_int stale;
 };
 
-/* A request as the server got it. */
+/* A request as the server received it. */
 struct request {
 	struct oncrpc_call call;
 	uint8_t record[8192];
@@ -111,7 +111,7 @@ static inline bool readable(int fd, int ms)
 	return poll(&p, 1, ms) == 1;
 }
 
-/* The next connection; *ret_port is where it comes from. */
+/* Accepts the next connection; *ret_port is the client's port. */
 static inline int take_connection(struct fake_server *s, unsigned *ret_port)
 {
 	struct timeval patience = {.tv_sec = PATIENCE_S};
@@ -177,7 +177,7 @@ static inline void deny(int fd, uint32_t xid, enum oncrpc_result result)
 	assert_int_equal(write_all(fd, record, (size_t)size), 0);
 }
 
-/* An nfsstat3, and none of the attributes that may follow it. */
+/* Answers with an nfsstat3 and without attributes. */
 static inline void answer_status(int fd, uint32_t xid, uint32_t status)
 {
 	uint8_t results[36] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * An NFS server that answers with the bytes that the test has put together, true or not, and one mount of it. The
- * answer under way is in out, and the functions put_... append to it. For the test's main thread only.
+ * An NFS server that answers with bytes which the test has made, valid or not; and a mount of this server. out has the
+ * answer in preparation, and the functions put_...() append to it. Only for the test's main thread.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 #define EVERY_ACL 0x0fU
 
-/* The answer under way. */
+/* The answer in preparation. */
 static uint8_t out[8192 - 64];
 static size_t out_size;
 
@@ -104,7 +104,7 @@ static inline void put_ace(uint32_t tag, uint32_t id, uint32_t perm)
 	put_u32(perm);
 }
 
-/* The end of a good answer to a procedure that finds, makes or removes a name. */
+/* Puts the rest of a good answer of a procedure that finds, makes or removes a name. */
 static inline void put_name_answer(enum nfs_proc proc)
 {
 	switch (proc) {
@@ -136,7 +136,7 @@ static inline void put_name_answer(enum nfs_proc proc)
 	}
 }
 
-/* ... that reads or writes. */
+/* The same for procedures that read or write. */
 static inline void put_data_answer(enum nfs_proc proc)
 {
 	switch (proc) {
@@ -167,7 +167,7 @@ static inline void put_data_answer(enum nfs_proc proc)
 	}
 }
 
-/* ... that tells about a filesystem. */
+/* The same for procedures that describe a filesystem. */
 static inline void put_limits_answer(enum nfs_proc proc)
 {
 	put_post_attr(2);
@@ -191,7 +191,7 @@ static inline void put_limits_answer(enum nfs_proc proc)
 	}
 }
 
-/* ... that tells about one object. */
+/* The same for procedures on one object. */
 static inline void put_object_answer(enum nfs_proc proc)
 {
 	switch (proc) {
@@ -223,7 +223,7 @@ static inline void put_object_answer(enum nfs_proc proc)
 	}
 }
 
-/* A good answer to each procedure. */
+/* Puts a good answer of the procedure. */
 static inline void put_answer(enum nfs_proc proc)
 {
 	begin();
@@ -254,7 +254,7 @@ static inline void put_answer(enum nfs_proc proc)
 	}
 }
 
-/* One mount, whose server says what the test wants. */
+/* A mount whose server answers as the test wants. */
 struct liar {
 	struct fake_server *server;
 	struct server *t;
@@ -285,7 +285,7 @@ static inline int liar_teardown(void **state)
 	return teardown(&server);
 }
 
-/* What the test looks at while done() runs, since results are gone after it. */
+/* The results that the test copies while done() runs, since they are gone afterwards. */
 struct asked {
 	struct client client;
 	void (*look)(const struct nfs_call *call);
@@ -301,8 +301,8 @@ static inline void asked_done(struct nfs_call *call)
 }
 
 /*
- * Sends a call and lets size bytes of the answer under way be what comes back. A connection that is
- * closed for it is made anew, where the answer is EPERM, so that the call ends.
+ * Sends a call and answers with the first size bytes of out. If the client closes the connection because of the answer,
+ * the server answers EPERM on the next connection, so that the call ends.
  */
 static inline int lie(struct liar *liar, enum nfs_proc proc, size_t size, void (*look)(const struct nfs_call *call))
 {

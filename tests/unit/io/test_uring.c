@@ -15,7 +15,7 @@
 #include "io/registered.h"
 
 #define SIZE 1000003
-#define MANY 2000 /* more than a ring takes at once */
+#define MANY 2000 /* more requests than a ring has entries */
 
 static uint8_t content[SIZE];
 
@@ -38,14 +38,14 @@ static void note(struct uring_io *io, ssize_t result)
 struct fixture {
 	struct uring *uring;
 	int fd;
-	struct uring_file file; /* with that fd */
+	struct uring_file file; /* with the same fd */
 	sem_t done;
 };
 
 static int set_up(void **state)
 {
 	static struct fixture f;
-	char path[] = "/var/tmp/test_uring.XXXXXX"; /* no tmpfs: its pages are all there */
+	char path[] = "/var/tmp/test_uring.XXXXXX"; /* not on tmpfs, whose pages are always in memory */
 	int r = uring_new(&f.uring);
 
 	if (r == -ENOSYS || r == -EPERM) {
@@ -103,7 +103,7 @@ static void read_one(struct fixture *f, struct uring_file *file, uint64_t offset
 	finish(&w, expected);
 }
 
-static void what_the_file_has_is_read(void **state)
+static void a_read_gets_the_content(void **state)
 {
 	struct fixture *f = *state;
 
@@ -119,8 +119,8 @@ static void what_the_file_has_is_read(void **state)
 	}
 }
 
-/* What is not in the page cache behind what is. */
-static void a_read_that_is_half_there_is_whole(void **state)
+/* A read whose first part is in the page cache, and the second part is not. */
+static void a_read_that_is_half_in_the_page_cache_is_complete(void **state)
 {
 	struct fixture *f = *state;
 
@@ -131,7 +131,7 @@ static void a_read_that_is_half_there_is_whole(void **state)
 	read_one(f, &f->file, 199000, SIZE, SIZE - 199000);
 }
 
-/* A file ends in the middle of a block, where the next read begins. */
+/* The file ends in the middle of a block. */
 static void direct_reads_end_with_the_file(void **state)
 {
 	struct fixture *f = *state;
@@ -173,7 +173,7 @@ static void *append(void *arg)
 	return (void *)(intptr_t)close_fd(fd);
 }
 
-/* It is longer by the time that the read would go on. */
+/* The file grows before the read could go on. */
 static void direct_reads_end_where_the_file_did(void **state)
 {
 	struct fixture *f = *state;
@@ -204,7 +204,7 @@ static void direct_reads_end_where_the_file_did(void **state)
 	assert_true(w.result >= 0);
 }
 
-static void many_at_once_are_each_answered_once(void **state)
+static void each_of_many_requests_is_answered_once(void **state)
 {
 	struct fixture *f = *state;
 	struct waiter *w = calloc(MANY, sizeof(*w));
@@ -220,7 +220,7 @@ static void many_at_once_are_each_answered_once(void **state)
 	free(w);
 }
 
-static void errors_are_told(void **state)
+static void errors_are_results(void **state)
 {
 	struct fixture *f = *state;
 	_cleanup_close_ int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -242,7 +242,7 @@ static ssize_t write_one(struct fixture *f, struct uring_file *file, struct urin
 	return w.result;
 }
 
-static void what_is_written_is_there(void **state)
+static void written_data_is_in_the_file(void **state)
 {
 	struct fixture *f = *state;
 	struct waiter *w = calloc(MANY, sizeof(*w)), last = {.done = &f->done, .io = {.file = &f->file, .done = note}};
@@ -283,7 +283,7 @@ static void what_is_written_is_there(void **state)
 	free(w);
 }
 
-/* And so are those of root: he has no CAP_FSETID there. */
+/* Also when root writes: the ring's root has no CAP_FSETID. */
 static void writes_clear_set_id_bits(void **state)
 {
 	struct fixture *f = *state;
@@ -301,7 +301,7 @@ static void writes_clear_set_id_bits(void **state)
 	}
 }
 
-static void a_limit_of_ours_is_an_error(void **state)
+static void a_file_size_limit_is_an_error(void **state)
 {
 	struct fixture *f = *state;
 	struct rlimit before, low;
@@ -334,7 +334,7 @@ static void a_pause_takes_its_time(void **state)
 	assert_int_equal(w.calls + last.calls, 2);
 }
 
-/* How many lines below this heading the kernel has of this process's rings. */
+/* Counts the lines below a heading in the fdinfo of this process's rings. */
 static unsigned registered(const char *heading)
 {
 	char path[300], line[300];
@@ -369,7 +369,7 @@ static bool eventually(const char *heading, unsigned least, unsigned most)
 		count = registered(heading);
 		if (count >= least && count <= most)
 			return true;
-		(void)usleep(10000); /* a ring that is busy does not tell */
+		(void)usleep(10000); /* the fdinfo of a busy ring is incomplete */
 	}
 	(void)printf("# %s %u, expected %u to %u\n", heading, count, least, most);
 	return false;
@@ -395,7 +395,7 @@ static void note_closed(struct uring_file *file)
 	(void)sem_post(&closed);
 }
 
-/* Not from the page cache at once, so each asks a ring. */
+/* Reads that the page cache cannot answer, so each read needs a ring. */
 static void read_by_rings(struct fixture *f, struct uring_file *file, struct iovec payload, int times)
 {
 	for (int n = 0; n < times; n++) {
@@ -418,7 +418,7 @@ static void read_by_rings(struct fixture *f, struct uring_file *file, struct iov
 	}
 }
 
-static void what_is_asked_for_often_is_registered(void **state)
+static void files_with_many_requests_are_registered(void **state)
 {
 	struct fixture *f = *state;
 	struct uring_file file, once = {.fd = dup(f->fd)}, files[300] = {0};
@@ -434,7 +434,7 @@ static void what_is_asked_for_often_is_registered(void **state)
 	uring_file_close(f->uring, &once, note_closed);
 	assert_int_equal(sem_trywait(&closed), 0);
 
-	/* More than a ring takes, and each often enough. The CPU says which ring. */
+	/* More files than a ring can register, and enough requests per file. The CPU decides which ring serves. */
 	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
 	CPU_SET(sched_getcpu(), &one);
 	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
@@ -449,10 +449,10 @@ static void what_is_asked_for_often_is_registered(void **state)
 	for (unsigned n = 0; n < ARRAY_SIZE(files); n++)
 		assert_int_equal(sem_wait(&closed), 0);
 	assert_true(eventually("UserFiles:", 0, 0));
-	assert_int_equal(fcntl(f->fd, F_SETLEASE, F_WRLCK), 0); /* which needs that nobody else has it open */
+	assert_int_equal(fcntl(f->fd, F_SETLEASE, F_WRLCK), 0); /* fails if anybody else has the file open */
 	assert_int_equal(fcntl(f->fd, F_SETLEASE, F_UNLCK), 0);
 
-	/* Their places are free again. */
+	/* The places of the closed files are free again. */
 	for (int n = 0; n < 2; n++) {
 		file = (struct uring_file){.fd = open(path, O_RDONLY | O_CLOEXEC)};
 		read_by_rings(f, &file, (struct iovec){0}, 100);
@@ -475,7 +475,7 @@ static void what_is_asked_for_often_is_registered(void **state)
 static void payloads_are_registered(void **state)
 {
 	struct fixture *f = *state;
-	const size_t size = 8192, count = 100; /* more than a ring takes */
+	const size_t size = 8192, count = 100; /* more payloads than a ring can register */
 	uint8_t *room = aligned_alloc(4096, count * size);
 	struct iovec payload;
 	struct rlimit pinned;
@@ -486,7 +486,7 @@ static void payloads_are_registered(void **state)
 		read_by_rings(f, &f->file, payload, 40);
 	}
 	payload = (struct iovec){.iov_base = room, .iov_len = count * size};
-	for (unsigned n = 0; n < count; n++) { /* of which only the beginning is registered */
+	for (unsigned n = 0; n < count; n++) { /* only the beginning of the payload is registered */
 		struct waiter w = {.done = &f->done,
 			.io = {.file = &f->file,
 				.size = 5000,
@@ -520,7 +520,7 @@ static void payloads_are_registered(void **state)
 	free(room);
 }
 
-static void the_end_waits_for_all(void **state)
+static void the_end_waits_for_all_requests(void **state)
 {
 	struct fixture *f = *state;
 	static struct waiter w[200];
@@ -536,19 +536,19 @@ static void the_end_waits_for_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_the_file_has_is_read, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_read_that_is_half_there_is_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_read_gets_the_content, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_read_that_is_half_in_the_page_cache_is_complete, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(direct_reads_end_with_the_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(direct_reads_end_where_the_file_did, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(many_at_once_are_each_answered_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(errors_are_told, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_written_is_there, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(each_of_many_requests_is_answered_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(errors_are_results, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(written_data_is_in_the_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(writes_clear_set_id_bits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_limit_of_ours_is_an_error, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_file_size_limit_is_an_error, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_pause_takes_its_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_asked_for_often_is_registered, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(files_with_many_requests_are_registered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(payloads_are_registered, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_end_waits_for_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_end_waits_for_all_requests, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

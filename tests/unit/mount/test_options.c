@@ -15,7 +15,7 @@ static int parse(struct mount_options *o, const char *list)
 	return options_parse(o, list, false, sentence, sizeof(sentence));
 }
 
-static void the_defaults_are_what_the_usage_says(void **state)
+static void the_usage_has_the_defaults(void **state)
 {
 	struct mount_options o;
 
@@ -47,7 +47,7 @@ static void options_set_what_they_name(void **state)
 	assert_int_equal(o.acregmin, 7);
 }
 
-static void the_last_one_wins(void **state)
+static void the_last_option_wins(void **state)
 {
 	struct mount_options o;
 
@@ -83,7 +83,7 @@ static void what_to_do_without_a_server_is_nfs_5(void **state)
 	assert_false(o.bg);
 }
 
-/* noac leaves the times alone, so that a later ac has them. */
+/* noac keeps the configured times for a later ac. */
 static void noac_and_ac_switch_the_times(void **state)
 {
 	struct mount_options o;
@@ -95,7 +95,7 @@ static void noac_and_ac_switch_the_times(void **state)
 	assert_int_equal(o.acregmin, 9);
 }
 
-static void what_fstabs_have_is_accepted(void **state)
+static void options_of_other_fstabs_are_accepted(void **state)
 {
 	struct mount_options o;
 
@@ -104,15 +104,15 @@ static void what_fstabs_have_is_accepted(void **state)
 				   "x-systemd.automount,comment=mine,defaults,,"),
 		0);
 	assert_int_equal(parse(&o, ""), 0);
-	/* What /proc/mounts shows of the kernel's client. */
+	/* The options of the kernel's client as /proc/mounts shows them. */
 	assert_int_equal(parse(&o, "rw,relatime,vers=3,rsize=1048576,wsize=1048576,namlen=255,hard,proto=tcp,"
 				   "timeo=600,retrans=2,sec=sys,mountaddr=10.0.0.1,mountvers=3,mountport=20048,"
 				   "mountproto=tcp,fsc=tag,lookupcache=pos,addr=10.0.0.1"),
 		0);
 }
 
-/* They take no effect, but the values that some have are no reason to refuse them. */
-static void what_means_nothing_here_is_accepted(void **state)
+/* Options of mount.nfs without an effect here. Their values are accepted, too. */
+static void options_without_an_effect_are_accepted(void **state)
 {
 	static const char *const words[] = {"tcp", "v3", "intr", "nointr", "sharecache", "nosharecache", "fsc",
 		"fsc=tag", "nofsc", "posix", "noposix", "nosoftreval", "migration", "nomigration", "trunkdiscovery",
@@ -137,7 +137,7 @@ static void actimeo_sets_all_four_times(void **state)
 	assert_int_equal(o.acregmax, 7);
 	assert_int_equal(o.acdirmin, 2);
 	assert_int_equal(o.acdirmax, 7);
-	assert_int_equal(o.lookupcache, LOOKUP_CACHE_ALL); /* what comes behind them is not its */
+	assert_int_equal(o.lookupcache, LOOKUP_CACHE_ALL); /* the value ends at the comma */
 }
 
 static void what_opens_and_names_ask_is_nfs_5(void **state)
@@ -201,7 +201,7 @@ static void locks_are_local_and_may_say_so(void **state)
 	assert_int_equal(o.local_lock, LOCAL_LOCK_NONE);
 }
 
-static void requests_come_as_the_kernel_can_or_by_the_device(void **state)
+static void the_transport_is_chosen_or_forced(void **state)
 {
 	struct mount_options o;
 
@@ -232,7 +232,7 @@ static void another_host_may_have_the_mount_daemon(void **state)
 	assert_int_equal(o.proto, PROTOCOL_TCP6);
 }
 
-/* As with the kernel's client: fstabs from elsewhere have them. */
+/* The kernel's client does the same, and fstabs written for it have such values. */
 static void sizes_and_times_above_the_largest_are_the_largest(void **state)
 {
 	struct mount_options o;
@@ -242,10 +242,10 @@ static void sizes_and_times_above_the_largest_are_the_largest(void **state)
 	assert_int_equal(o.wsize, 1048576);
 	assert_int_equal(o.timeo, 6000);
 	assert_int_equal(parse(&o, "rsize=0,port=0,mountport=0"), 0);
-	assert_int_equal(o.rsize, 0); /* the server's choice */
+	assert_int_equal(o.rsize, 0); /* 0: the server chooses */
 }
 
-static void one_of_several_flavours_must_do(void **state)
+static void one_of_several_flavours_must_be_sys(void **state)
 {
 	struct mount_options o;
 
@@ -283,7 +283,7 @@ static void ten_thousand_commas_are_an_empty_list(void **state)
 	assert_int_equal(parse(&o, commas), 0);
 }
 
-/* The value is not all that is left of the sentence. */
+/* A long value leaves room for the rest of the sentence. */
 static void a_long_value_is_shortened(void **state)
 {
 	static char list[5001];
@@ -368,19 +368,19 @@ static void a_remount_changes_mount_flags_only(void **state)
 	assert_int_equal(remount("actimeo=5", "remount,actimeo=5"), 0);
 }
 
-static void a_remount_may_repeat_what_runs(void **state)
+static void a_remount_may_repeat_the_running_options(void **state)
 {
 	assert_int_equal(remount("local=off,rsize=1048576,noac,acregmin=7,registry=/run/r",
 				 "remount,local=off,rsize=1048576,noac,acregmin=7,registry=/run/r"),
 		0);
-	/* What was agreed, too. */
+	/* Also the values that were agreed with the server. */
 	assert_int_equal(remount("rsize=1048576", "remount,rsize=65536,port=2049"), 0);
 	assert_int_equal(remount("rsize=1048576", "remount,rsize=4096"), -EINVAL);
-	/* What mount(8) takes from the kernel's table. */
+	/* The options that mount(8) reads from the kernel's mount table. */
 	assert_int_equal(remount("", "rw,relatime,remount,user_id=0,group_id=0,allow_other,max_read=1048576"), 0);
 }
 
-/* Every wrong option is named, with its value and what would be right. */
+/* The sentence names the wrong option, its value, and the expected values. */
 static void wrong_options_are_explained(void **state)
 {
 	static const char *const wrong[][3] = {
@@ -461,21 +461,21 @@ static void sloppy_ignores_unknown_options_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_defaults_are_what_the_usage_says),
+		cmocka_unit_test(the_usage_has_the_defaults),
 		cmocka_unit_test(options_set_what_they_name),
-		cmocka_unit_test(the_last_one_wins),
+		cmocka_unit_test(the_last_option_wins),
 		cmocka_unit_test(what_to_do_without_a_server_is_nfs_5),
 		cmocka_unit_test(noac_and_ac_switch_the_times),
-		cmocka_unit_test(what_fstabs_have_is_accepted),
-		cmocka_unit_test(what_means_nothing_here_is_accepted),
+		cmocka_unit_test(options_of_other_fstabs_are_accepted),
+		cmocka_unit_test(options_without_an_effect_are_accepted),
 		cmocka_unit_test(actimeo_sets_all_four_times),
 		cmocka_unit_test(what_opens_and_names_ask_is_nfs_5),
 		cmocka_unit_test(listings_and_writes_are_nfs_5),
 		cmocka_unit_test(locks_are_local_and_may_say_so),
-		cmocka_unit_test(requests_come_as_the_kernel_can_or_by_the_device),
+		cmocka_unit_test(the_transport_is_chosen_or_forced),
 		cmocka_unit_test(another_host_may_have_the_mount_daemon),
 		cmocka_unit_test(sizes_and_times_above_the_largest_are_the_largest),
-		cmocka_unit_test(one_of_several_flavours_must_do),
+		cmocka_unit_test(one_of_several_flavours_must_be_sys),
 		cmocka_unit_test(a_backslash_protects_a_comma),
 		cmocka_unit_test(quotation_marks_protect_commas),
 		cmocka_unit_test(ten_thousand_commas_are_an_empty_list),
@@ -483,7 +483,7 @@ int main(void)
 		cmocka_unit_test(the_text_of_options_makes_the_same_options),
 		cmocka_unit_test(mount_flags_are_those_of_mount_2),
 		cmocka_unit_test(a_remount_changes_mount_flags_only),
-		cmocka_unit_test(a_remount_may_repeat_what_runs),
+		cmocka_unit_test(a_remount_may_repeat_the_running_options),
 		cmocka_unit_test(wrong_options_are_explained),
 		cmocka_unit_test(a_registry_too_long_for_a_socket_is_refused),
 		cmocka_unit_test(sloppy_ignores_unknown_options_only),

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-static void every_answer_is_understood(void **state)
+static void every_answer_is_decoded(void **state)
 {
 	for (int proc = NFS_GETATTR; proc < NFS_PROC_COUNT; proc++) {
 		put_answer((enum nfs_proc)proc);
@@ -69,9 +69,9 @@ static void attributes_and_entries_arrive_as_they_were_sent(void **state)
 }
 
 /*
- * libnfs 6 and later puts what READ brings into the caller's buffer as it comes, and waits for all that the answer
- * announces: a server that sends less has not answered yet, and there is no error before the connection ends. What
- * these tests say of READ needs a libnfs that takes the answer apart once it is whole.
+ * libnfs 6 and later writes READ's data into the caller's buffer as the data arrives, and waits for as many bytes as
+ * the answer announces. A server that sends fewer has not answered yet, so there is no error until the connection ends.
+ * The tests of READ need a libnfs that decodes complete answers.
  */
 #ifdef LIBNFS_TASKS
 #define READ_IS_DECODED_WHOLE false
@@ -79,7 +79,7 @@ static void attributes_and_entries_arrive_as_they_were_sent(void **state)
 #define READ_IS_DECODED_WHOLE true
 #endif
 
-/* Every answer, cut after each of its words and within one. */
+/* Each answer, cut after each of its words and within a word. */
 static void an_answer_cut_short_is_an_error(void **state)
 {
 	for (int proc = NFS_GETATTR; proc < NFS_PROC_COUNT; proc++) {
@@ -88,14 +88,14 @@ static void an_answer_cut_short_is_an_error(void **state)
 		if (proc == NFS_READ && !READ_IS_DECODED_WHOLE)
 			continue;
 		put_answer((enum nfs_proc)proc);
-		/* Whether the padding of data at the end is there, libnfs does not mind. */
+		/* libnfs accepts data without its padding at the end. */
 		whole = out_size - (proc == NFS_READ ? 3 : proc == NFS_READLINK ? 2 : 0);
 		for (size_t size = 0; size < whole; size += size % 12 ? 3 : 1)
 			assert_true(lie(*state, (enum nfs_proc)proc, size, NULL) < 0);
 	}
 }
 
-/* These killed the daemon: libnfs_guard.h. */
+/* Without the guards these answers crash the daemon: libnfs_guard.h. */
 static void a_length_beyond_the_answer_is_an_error(void **state)
 {
 	static const uint32_t lengths[] = {65, 200, 0x7ffffff0, 0x80000000, 0xffff0000, 0xfffffff0, 0xfffffffc,
@@ -158,17 +158,17 @@ static int tell_acls(struct liar *liar, uint32_t mask, uint32_t count, uint32_t 
 	return tell(liar, NFS_GETACL);
 }
 
-static void acls_that_are_none_are_eio(void **state)
+static void impossible_acls_are_eio(void **state)
 {
 	assert_int_equal(tell_acls(*state, EVERY_ACL, 0, 0), 0);
 	assert_int_equal(tell_acls(*state, EVERY_ACL, 600, 600), 0);
-	assert_int_equal(tell_acls(*state, EVERY_ACL, 3, 2), -EIO);    /* fewer than it says */
-	assert_int_equal(tell_acls(*state, EVERY_ACL, 2, 3), -EIO);    /* more */
-	assert_int_equal(tell_acls(*state, EVERY_ACL, 1025, 0), -EIO); /* more than there may be */
-	assert_int_equal(tell_acls(*state, 0x0e, 3, 3), -EIO);         /* not what was asked for */
+	assert_int_equal(tell_acls(*state, EVERY_ACL, 3, 2), -EIO);    /* fewer entries than its count */
+	assert_int_equal(tell_acls(*state, EVERY_ACL, 2, 3), -EIO);    /* more entries than its count */
+	assert_int_equal(tell_acls(*state, EVERY_ACL, 1025, 0), -EIO); /* more entries than allowed */
+	assert_int_equal(tell_acls(*state, 0x0e, 3, 3), -EIO);         /* another mask than the call's */
 }
 
-/* A count costs the server no entries, and must not be taken for some. */
+/* A call may ask for a count without entries. */
 static void look_at_count(const struct nfs_call *call)
 {
 	assert_int_equal(call->res.acl.access_count, 5);
@@ -203,7 +203,7 @@ static void a_count_alone_can_be_asked_for(void **state)
 	assert_int_equal(a.client.call.error, 0);
 }
 
-/* Entries as they were given, both lists with their counts, and no more than there is room for. */
+/* SETACL carries both lists with their counts, up to NFS_ACL_SETTABLE entries. */
 static void acls_are_sent_as_they_are(void **state)
 {
 	static struct nfs_ace many[NFS_ACL_SETTABLE + 1];
@@ -214,7 +214,7 @@ static void acls_are_sent_as_they_are(void **state)
 	for (uint32_t n = 0; n < ARRAY_SIZE(many); n++)
 		many[n] = (struct nfs_ace){.tag = 2, .id = n, .perm = n & 7};
 	for (uint32_t dflt = 0; dflt <= 2; dflt++) {
-		uint32_t access = NFS_ACL_SETTABLE - dflt + dflt / 2; /* the last time one too many */
+		uint32_t access = NFS_ACL_SETTABLE - dflt + dflt / 2; /* in the last round one entry too many */
 		struct client c = {.call = {.args.acl = {.mask = 5,
 						    .access_count = access,
 						    .access = many,
@@ -252,7 +252,7 @@ static void a_read_that_claims_more_than_it_brings_is_eio(void **state)
 	begin();
 	put_u32(0);
 	put_u32(false);
-	put_u32(4097); /* more than was asked for */
+	put_u32(4097); /* more bytes than the call asked for */
 	put_u32(false);
 	memset(out + out_size + 4, 0, 4100);
 	put_u32(4097);
@@ -302,7 +302,7 @@ static int list_with_name(struct liar *liar, const char *name, size_t length)
 	return tell(liar, NFS_READDIR);
 }
 
-static void names_that_are_none_are_eio(void **state)
+static void impossible_names_are_eio(void **state)
 {
 	char longest[256];
 
@@ -352,7 +352,7 @@ static void look_at_everything(const struct nfs_call *call)
 	assert_true(sum < SIZE_MAX);
 }
 
-static void an_answer_of_random_bytes_harms_nobody(void **state)
+static void an_answer_of_random_bytes_does_no_harm(void **state)
 {
 	const char *seed = getenv("LOCALIOFS_SEED");
 	bool many = getenv("LOCALIOFS_LONG");
@@ -363,7 +363,7 @@ static void an_answer_of_random_bytes_harms_nobody(void **state)
 	for (int n = 0; n < (many ? 100000 : 5000); n++) {
 		enum nfs_proc proc = (enum nfs_proc)(1 + rand() % (NFS_PROC_COUNT - 1));
 
-		/* A good one with a few bytes changed goes deeper than noise. */
+		/* A good answer with a few changed bytes gets further in the decoder than random bytes. */
 		put_answer(proc);
 		for (int change = rand() % 4; change >= 0; change--)
 			out[(size_t)rand() % out_size] = (uint8_t)(rand() % 3 ? rand() : 0xff);
@@ -375,8 +375,8 @@ static void an_answer_of_random_bytes_harms_nobody(void **state)
 	}
 }
 
-/* An entry has 24 bytes at least: as many as an answer takes, each a step of libnfs's recursion. */
-static void a_listing_of_the_most_entries_there_can_be(void **state)
+/* An entry has at least 24 bytes. An answer full of entries is the deepest recursion of libnfs. */
+static void a_listing_may_have_as_many_entries_as_an_answer_holds(void **state)
 {
 	struct liar *liar = *state;
 	size_t entries = ((1U << 20) - 200) / 28, size = 28 + 20 + 4 + entries * 28;
@@ -413,19 +413,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, liar_setup, liar_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(every_answer_is_understood),
+		TEST(every_answer_is_decoded),
 		TEST(attributes_and_entries_arrive_as_they_were_sent),
 		TEST(an_answer_cut_short_is_an_error),
 		TEST(a_length_beyond_the_answer_is_an_error),
-		TEST(acls_that_are_none_are_eio),
+		TEST(impossible_acls_are_eio),
 		TEST(a_count_alone_can_be_asked_for),
 		TEST(acls_are_sent_as_they_are),
 		TEST(a_read_that_claims_more_than_it_brings_is_eio),
 		TEST(handles_have_1_to_64_bytes),
-		TEST(names_that_are_none_are_eio),
+		TEST(impossible_names_are_eio),
 		TEST(a_status_becomes_an_errno),
-		TEST(an_answer_of_random_bytes_harms_nobody),
-		TEST(a_listing_of_the_most_entries_there_can_be),
+		TEST(an_answer_of_random_bytes_does_no_harm),
+		TEST(a_listing_may_have_as_many_entries_as_an_answer_holds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include "io/nfs3/nfs3_sequences.h"
 
-/* An answer that the server gives, and the procedure that it is for. */
+/* An answer of the server, and its procedure. */
 struct step {
 	enum nfs_proc proc;
 	int error;
@@ -19,11 +19,11 @@ struct step {
 
 struct fake_server {
 	struct server server;
-	const struct step *steps; /* those that are left */
+	const struct step *steps; /* the steps that are still to come */
 	size_t left;
 	struct nfs_call seen[4]; /* the calls as they were submitted */
 	size_t count;
-	bool ask; /* whether the caller gives up, before the answer */
+	bool ask; /* ask the caller before the answer whether to give up */
 };
 
 static const struct nfs_fh file = {.len = 4, .data = "file"}, dir = {.len = 3, .data = "dir"};
@@ -98,7 +98,7 @@ static struct nfs_call create_call(bool exclusive)
 		.done = on_done};
 }
 
-/* The call as the server must answer it with these steps. */
+/* Runs the call on a server that answers with these steps. */
 static struct nfs_call create(struct fake_server *f, bool exclusive, const struct step *steps, size_t count)
 {
 	struct nfs_call call = create_call(exclusive);
@@ -138,7 +138,7 @@ static void attributes_follow_an_exclusive_create(void **state)
 	assert_int_equal(f.seen[1].args.sattr.mode, 0640);
 	assert_true(f.seen[1].args.sattr.set_atime && f.seen[1].args.sattr.atime_now);
 	assert_true(f.seen[1].args.sattr.set_mtime && f.seen[1].args.sattr.mtime_now);
-	/* The directory as CREATE left it, the file as SETATTR did. */
+	/* The directory has the attributes of CREATE's answer, the file those of SETATTR's. */
 	assert_true(call.dir.has_after);
 	assert_memory_equal(&call.new_fh, &file, sizeof(file));
 	assert_int_equal(call.attr.size, 1000);
