@@ -5,9 +5,12 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 
 #include "base/log.h"
 #include "base/text.h"
+
+#define DEV_FD "/dev/fd/"
 
 static void usage(const struct command *c)
 {
@@ -15,9 +18,12 @@ static void usage(const struct command *c)
 		(void)printf("usage: mount.localiofs SERVER:/EXPORT DIR [-sfnv] [-o OPTION[,OPTION...]]\n");
 	else
 		(void)printf("usage: localiofs SERVER:/EXPORT DIR [-o OPTION[,OPTION...]] [-f] [-d]\n"
+			     "       localiofs SERVER:/EXPORT /dev/fd/N [-o OPTION[,OPTION...]] [-f] [-d]\n"
+			     "       localiofs --fuse-socket=PATH SERVER:/EXPORT [-o OPTION[,OPTION...]] [-f] [-d]\n"
 			     "       localiofs --help | --version\n\n"
-			     "  -f, --foreground  stay in the foreground, and log to stderr\n"
-			     "  -d, --debug       like -f, and log details\n");
+			     "  -f, --foreground    stay in the foreground, and log to stderr\n"
+			     "  -d, --debug         like -f, and log details\n"
+			     "  --fuse-socket=PATH  get the descriptor of an existing mount from localiofs-mounter\n");
 	(void)printf("\noptions:\n");
 	options_usage(stdout);
 }
@@ -36,7 +42,8 @@ static int PRINTF(1, 2) wrong(const char *format, ...)
 
 static const char *switches(const struct command *c)
 {
-	return c->helper ? "-o OPTIONS, -s, -f, -n, -v, -t TYPE" : "-o OPTIONS, -f, -d, --help, --version";
+	return c->helper ? "-o OPTIONS, -s, -f, -n, -v, -t TYPE"
+			 : "-o OPTIONS, -f, -d, --fuse-socket=PATH, --help, --version";
 }
 
 /* Handles one switch, which stands in argv as word. Returns EXIT_OK to go on. */
@@ -56,6 +63,9 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 	case 'd':
 		c->foreground = true;
 		*debug = true;
+		break;
+	case 'S':
+		c->fuse_socket = optarg;
 		break;
 	case 's':
 		c->sloppy = true;
@@ -81,6 +91,12 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 	return EXIT_OK;
 }
 
+static int third_argument(const char *word)
+{
+	(void)wrong(SHORT ": a third argument; expected only SERVER:/EXPORT and a directory", SHORTEN(word, 80));
+	return -1;
+}
+
 static int parse_options(struct command *c, bool debug)
 {
 	char sentence[512];
@@ -96,15 +112,14 @@ static int parse_options(struct command *c, bool debug)
 	return EXIT_OK;
 }
 
-int command_parse(struct command *c, int argc, char **argv)
+/* Parses switches and arguments. Returns the number of arguments, or -1 after one line on stderr. */
+static int parse_words(struct command *c, int argc, char **argv, const char **words, bool *debug)
 {
 	static const struct option direct[] = {{"foreground", no_argument, NULL, 'f'},
 		{"debug", no_argument, NULL, 'd'}, {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'}, {"options", required_argument, NULL, 'o'}, {0}};
-	const char *words[2] = {NULL, NULL};
-	char sentence[512];
-	bool debug = false;
-	int n = 0, opt, r;
+		{"version", no_argument, NULL, 'V'}, {"options", required_argument, NULL, 'o'},
+		{"fuse-socket", required_argument, NULL, 'S'}, {0}};
+	int n = 0, opt;
 
 	opterr = 0;
 	for (;;) {
@@ -113,32 +128,77 @@ int command_parse(struct command *c, int argc, char **argv)
 		opt = getopt_long(argc, argv, c->helper ? "-:o:sfnvt:N:hV" : "-:o:fdhV", direct, NULL);
 		if (opt == -1)
 			break;
-		if (opt != 1)
-			r = take_switch(c, opt, word, &debug);
-		else if (n == 2) /* arguments may stand before and between the switches, as mount(8) has them */
-			r = wrong(SHORT ": a third argument; expected only SERVER:/EXPORT and a directory",
-				SHORTEN(optarg, 80));
-		else {
+		if (opt != 1 && take_switch(c, opt, word, debug) != EXIT_OK)
+			return -1;
+		/* Arguments may stand before and between the switches, as mount(8) has them. */
+		if (opt == 1 && n == 2)
+			return third_argument(optarg);
+		if (opt == 1)
 			words[n++] = optarg;
-			r = EXIT_OK;
-		}
-		if (r != EXIT_OK)
-			return r;
 	}
 	for (; optind < argc && n < 2; optind++)
 		words[n++] = argv[optind];
-	if (optind < argc)
-		return wrong(SHORT ": a third argument; expected only SERVER:/EXPORT and a directory",
-			SHORTEN(argv[optind], 80));
-	if (n < 2)
+	return optind < argc ? third_argument(argv[optind]) : n;
+}
+
+/* True if the mount point is /dev/fd/N: another program has mounted, and has given the descriptor N to this process. */
+static bool is_descriptor(const char *word, int *ret)
+{
+	uint64_t fd;
+
+	if (strncmp(word, DEV_FD, strlen(DEV_FD)) != 0 || parse_u64(word + strlen(DEV_FD), 0, INT32_MAX, &fd) < 0)
+		return false;
+	*ret = (int)fd;
+	return true;
+}
+
+/* The mount exists already. Options that only mount(2) can put into effect must not be ignored. */
+static int check_handed(const struct command *c, const char *word)
+{
+	static const struct {
+		unsigned long flag;
+		const char *name;
+	} flags[] = {{MS_RDONLY, "ro"}, {MS_NOSUID, "nosuid"}, {MS_NODEV, "nodev"}, {MS_NOEXEC, "noexec"},
+		{MS_NOATIME, "noatime"}};
+	unsigned long given = options_mount_flags(&c->options);
+
+	if (c->options.remount)
+		return wrong("remount: expected the directory of the mount, not its descriptor");
+	if (!c->fuse_socket && c->fuse_fd <= STDERR_FILENO)
+		return wrong("mount point " SHORT ": expected a descriptor above 2", SHORTEN(word, 80));
+	for (size_t n = 0; n < ARRAY_SIZE(flags); n++)
+		if (given & flags[n].flag)
+			return wrong("option %s: the mount exists already; give this option to the program that has "
+				     "mounted",
+				flags[n].name);
+	return EXIT_OK;
+}
+
+int command_parse(struct command *c, int argc, char **argv)
+{
+	const char *words[2] = {NULL, NULL};
+	char sentence[512];
+	bool debug = false;
+	int n, r;
+
+	c->fuse_fd = -1;
+	n = parse_words(c, argc, argv, words, &debug);
+	if (n < 0)
+		return EXIT_USAGE;
+	if (n < (c->fuse_socket ? 1 : 2))
 		return wrong("%s: expected SERVER:/EXPORT DIR [-o OPTIONS]; localiofs --help lists the options",
 			n == 0 ? "no arguments" : "no directory");
+	if (n == 2 && c->fuse_socket)
+		return wrong(SHORT ": with --fuse-socket another program has mounted; expected only SERVER:/EXPORT",
+			SHORTEN(words[1], 80));
 	r = parse_options(c, debug);
 	if (r != EXIT_OK)
 		return r;
 	c->spec_text = words[0];
 	if (mount_spec_parse(words[0], &c->spec, sentence, sizeof(sentence)) < 0)
 		return wrong("%s", sentence);
+	if (c->fuse_socket || is_descriptor(words[1], &c->fuse_fd))
+		return check_handed(c, words[1]);
 	if (!realpath(words[1], c->directory))
 		return wrong("mount point " SHORT ": %s", SHORTEN(words[1][0] ? words[1] : "\"\"", 200),
 			strerror(errno));

@@ -25,7 +25,9 @@ struct command {
 	bool foreground, fake, sloppy;
 	const char *spec_text;
 	struct mount_spec spec;
-	char directory[4096];                 /* absolute, no links */
+	char directory[4096];                 /* absolute, no links; empty if the mount exists already */
+	int fuse_fd;                          /* /dev/fd/N: the descriptor of an existing mount; otherwise -1 */
+	const char *fuse_socket;              /* --fuse-socket: where a mounter hands over the descriptor; or NULL */
 	const char *lists[COMMAND_LISTS_MAX]; /* the values of -o, in their order */
 	int nlists;
 	struct mount_options options; /* the defaults, changed by lists */

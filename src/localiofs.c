@@ -19,6 +19,8 @@
 
 #include "command.h"
 #include "fuse/daemon.h"
+#include "handover/fuse_fd.h"
+#include "handover/handover.h"
 #include "localiofs/control.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -27,11 +29,19 @@
 #include "process.h"
 #include "remount.h"
 
+#define HANDOVER_TIMEOUT_MS 120000
+
 static int take_same(const struct mountinfo *m, void *arg)
 {
 	const struct command *c = arg;
 
 	return strcmp(m->type, MOUNTINFO_TYPE) == 0 && mount_spec_equal(m->source, c->spec_text);
+}
+
+/* True if another program has mounted already. */
+static bool is_handed(const struct command *c)
+{
+	return c->fuse_socket || c->fuse_fd >= 0;
 }
 
 /*
@@ -117,7 +127,7 @@ static int mount_begins(void *arg, char *sentence, size_t size)
 {
 	struct reporter *reporter = arg;
 
-	if (!reporter->waited)
+	if (!reporter->waited || is_handed(reporter->command))
 		return 0;
 	reporter->lock = mount_lock(reporter->command->directory);
 	return check_directory(reporter->command, sentence, size);
@@ -134,10 +144,19 @@ static int run_mount(const struct command *c, struct reporter *reporter)
 		.waiting = mount_goes_on_waiting,
 		.begin = mount_begins,
 		.arg = reporter};
-	int r;
+	int connection = -1, r;
 
 	process_prepare();
-	r = daemon_run(&options, sentence, sizeof(sentence));
+	options.fuse_fd = c->fuse_fd;
+	if (c->fuse_socket)
+		connection = handover_take(c->fuse_socket, HANDOVER_TIMEOUT_MS, &options.fuse_fd, sentence,
+			sizeof(sentence));
+	r = MIN(connection, 0);
+	if (!c->fuse_socket)
+		r = c->fuse_fd < 0 ? 0 : fuse_fd_check(c->fuse_fd, sentence, sizeof(sentence));
+	if (r == 0)
+		r = daemon_run(&options, sentence, sizeof(sentence));
+	(void)close_fd(connection); /* tells the mounter that this daemon has ended */
 	if (r < 0)
 		log_error("%s", sentence[0] ? sentence : strerror(-r));
 	return r == 0 ? EXIT_OK : r == -EPERM ? EXIT_USAGE : r == -ENOMEM ? EXIT_SYSTEM : EXIT_FAIL;
@@ -279,7 +298,7 @@ int main(int argc, char **argv)
 	r = command_parse(&c, argc, argv);
 	if (r == EXIT_OK && c.options.remount)
 		return remount_run(&c);
-	if (r == EXIT_OK) {
+	if (r == EXIT_OK && !is_handed(&c)) {
 		char sentence[512];
 		int error;
 

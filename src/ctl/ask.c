@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/util.h"
 #include "localiofs/control.h"
+#include "mount/mountinfo.h"
 
 #define NOT_A_ROOT "is not the root of a localiofs mount; localioctl status without a mount point lists all mounts"
 
@@ -94,6 +95,26 @@ int ask_status(const char *dir, json_t **ret)
 	(void)json_object_set_new(json, "mountpoint", name_json(dir));
 	*ret = json;
 	return 0;
+}
+
+static int take_type(const struct mountinfo *m, void *arg)
+{
+	return strcmp(m->type, MOUNTINFO_TYPE) == 0;
+}
+
+int ask_answers(const char *dir)
+{
+	_cleanup_close_ int fd = -1;
+
+	if (mountinfo_at(dir, take_type, NULL) <= 0) {
+		log_error("%s: " NOT_A_ROOT, dir);
+		return -EINVAL;
+	}
+	fd = open(dir, CONTROL_OPEN_FLAGS);
+	if (fd >= 0)
+		return 0;
+	log_error("%s: %s", dir, open_error(errno));
+	return -EIO;
 }
 
 json_t *ask_status_of_dead(const char *dir)

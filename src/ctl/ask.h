@@ -16,3 +16,6 @@ json_t *ask_status_of_dead(const char *dir);
 
 /* Makes the daemon probe now. */
 int ask_probe(const char *dir);
+
+/* 0 if the directory is a localiofs mount whose daemon answers. Waits as long as no daemon has the mount. */
+int ask_answers(const char *dir);

@@ -16,3 +16,4 @@ struct ctl_arguments {
 /* Each returns the exit status: 0, or 1 after a line on stderr for each mount that did not answer. */
 int status_command(const struct ctl_arguments *a);
 int probe_command(const struct ctl_arguments *a);
+int ready_command(const struct ctl_arguments *a);

@@ -21,6 +21,7 @@ static const struct ctl_command commands[] = {
 		"Says whether each mount is local, why not, and how its data is read and written.", status_command},
 	{"probe", "[MOUNTPOINT...]", "Makes each mount find out at once whether its server is on this host.",
 		probe_command},
+	{"ready", "[MOUNTPOINT...]", "Succeeds if each mount answers: for startup probes and units.", ready_command},
 };
 
 static void usage(void)

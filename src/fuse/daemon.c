@@ -140,7 +140,8 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 	if (r == 0 && fuse_set_signal_handlers(fs->session) != 0)
 		r = daemon_fail(sentence, size, -EIO, "cannot set signal handlers");
 	if (r == 0)
-		r = kernel_mount(fs, d->options->directory, sentence, size);
+		r = d->options->fuse_fd < 0 ? kernel_mount(fs, d->options->directory, sentence, size)
+					    : kernel_mount_take(fs, d->options->fuse_fd, sentence, size);
 	if (r == 0)
 		d->mounted = true;
 	return r;
@@ -192,7 +193,8 @@ static int start(struct daemon *d, char *sentence, size_t size)
 	if (r < 0)
 		return daemon_fail(sentence, size, r, "%s", strerror(-r));
 	inode_table_on_free(fs->inodes, inode_freed, fs);
-	r = kernel_mount_check_device(sentence, size);
+	if (d->options->fuse_fd < 0)
+		r = kernel_mount_check_device(sentence, size);
 	if (r == 0)
 		r = probe_link_make(d);
 	if (r == 0)
@@ -255,7 +257,7 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 	(void)snprintf(fs->spec, sizeof(fs->spec), "%s", options->spec_text);
 	(void)snprintf(d.name, sizeof(d.name), SHORT, SHORTEN(options->spec_text, 90));
 	(void)sem_init(&d.connected, 0, 0);
-	if (!fs->allow_other)
+	if (!fs->allow_other && options->fuse_fd < 0)
 		log_debug("only uid %u can use this mount: user_allow_other is not in /etc/fuse.conf",
 			(unsigned)fs->owner);
 	r = start(&d, sentence, size);

@@ -15,7 +15,8 @@ struct daemon_options {
 	const struct mount_options *mount;
 	const struct mount_spec *spec;
 	const char *spec_text;
-	const char *directory; /* absolute */
+	const char *directory; /* absolute; unused with fuse_fd */
+	int fuse_fd;           /* the descriptor of an existing mount, which the daemon takes over; -1: mount */
 	/*
 	 * Called once, when the kernel has accepted the mount and the daemon can answer requests. A negative errno ends
 	 * the mount.

@@ -19,7 +19,7 @@ from .places import PartError, make_etc, private_tmpfs, run
 
 MNT = DIR / "mnt"
 SANITIZER = DIR / "sanitizer"
-PROGRAMS = ("localiofs", "localiofs-sidecar", "localioctl")
+PROGRAMS = ("localiofs", "localiofs-mounter", "localiofs-sidecar", "localioctl")
 # A process in the guest is a process of the machine, and each of its pages without a neighbour is a mapping. With
 # vm.max_map_count mappings, 65530, its page faults never end. ASan's usual 256 MB of freed memory are too many.
 GUEST_ASAN = ":quarantine_size_mb=8"

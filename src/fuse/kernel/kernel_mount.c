@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/whole_io.h"
+#include "handover/fuse_fd.h"
 #include "mount/mountinfo.h"
 
 #define READ_AHEAD 4 /* requests of rsize bytes */
@@ -192,4 +193,17 @@ int kernel_mount(struct fs *fs, const char *directory, char *sentence, size_t si
 			"mounting needs CAP_SYS_ADMIN, or fusermount3 (package fuse3), which is not there");
 	return fail(sentence, size, geteuid() == 0 ? -EIO : -EPERM, directory,
 		why[0] ? why : "the kernel refused the mount");
+}
+
+int kernel_mount_take(struct fs *fs, int fuse_fd, char *sentence, size_t size)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/dev/fd/%d", fuse_fd); /* libfuse's way to say that the mount exists */
+	fuse_fd_device(fuse_fd, fs->device, sizeof(fs->device));
+	if (fuse_session_mount(fs->session, path) != 0)
+		return fail(sentence, size, -EIO, path, "libfuse refused the descriptor");
+	if (fs->device[0])
+		set_read_ahead(fs);
+	return 0;
 }

@@ -25,3 +25,9 @@ unsigned kernel_mount_read_ahead(const struct fs *fs);
  * for any other failure.
  */
 int kernel_mount(struct fs *fs, const char *directory, char *sentence, size_t size);
+
+/*
+ * Takes over the descriptor of a mount that another program has made, and sets fs->device. -EIO if libfuse refuses the
+ * descriptor. At the daemon's end the mount stays, without a daemon, until that program unmounts.
+ */
+int kernel_mount_take(struct fs *fs, int fuse_fd, char *sentence, size_t size);
