@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "ctl/mount_list.h"
+#include "ctl/mounts/mount_list.h"
 
 struct ctl_arguments {
 	struct mount_list mounts;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* localioctl probe: makes each mount find out at once whether its server is on this host. */
-#include "ctl/ask.h"
+#include "ctl/mounts/ask.h"
 #include "ctl/ctl_command.h"
 
 int probe_command(const struct ctl_arguments *a)

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/util.h"
-#include "ctl/ask.h"
+#include "ctl/mounts/ask.h"
 #include "ctl/ctl_command.h"
 
 #define ANSWER_MS 5000

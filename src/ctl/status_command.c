@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* localioctl status: the state of each mount, as text or as JSON. */
-#include "ctl/ask.h"
+#include "ctl/mounts/ask.h"
 #include "ctl/ctl_command.h"
 #include "ctl/show.h"
 

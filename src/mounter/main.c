@@ -43,7 +43,7 @@ static void usage(void)
 {
 	(void)printf("usage: localiofs-mounter --socket=PATH [SWITCH...] SERVER:/EXPORT DIR\n"
 		     "       localiofs-mounter --help | --version\n\n"
-		     "  --socket=PATH      wait there for localiofs --fuse-socket=PATH\n"
+		     "  --socket=PATH      wait there for the daemon\n"
 		     "  --uid=UID          the daemon's uid; no other user gets the descriptor (default: 0)\n"
 		     "  --gid=GID          the daemon's gid (default: the same number)\n"
 		     "  --timeout=SECONDS  unmount when no daemon has come for so long; 0 waits for ever (default: "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "ctl/mount_list.h"
+#include "ctl/mounts/mount_list.h"
 
 #include "mount/mountinfo.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "ctl/ask.h"
+#include "ctl/mounts/ask.h"
 
 #include "base/log.h"
 #include "base/util.h"

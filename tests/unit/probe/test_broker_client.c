@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The client's end of a broker connection, against a sidecar that the test plays. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "localiofs/reason.h"
+#include "probe/broker_client.h"
+
+struct sidecar {
+	int listener;
+	struct sockaddr_un address;
+	struct broker_client *client;
+	int socket;
+	uint32_t event; /* the last message that was no reply */
+	uint32_t reason;
+	int answered; /* replies, and calls that have failed */
+};
+
+static void on_event(void *arg, uint32_t type, const void *body)
+{
+	struct sidecar *s = arg;
+
+	s->event = type;
+	s->reason = ((const struct broker_status *)body)->reason;
+}
+
+static struct sidecar *the_sidecar;
+
+static void on_done(struct broker_call *call, int error, const void *body)
+{
+	the_sidecar->answered++;
+}
+
+static int set_up(void **state)
+{
+	static struct sidecar s;
+
+	s = (struct sidecar){.address = {.sun_family = AF_UNIX}};
+	the_sidecar = &s;
+	/* An address without a file: the kernel chooses a name. */
+	s.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	(void)snprintf(s.address.sun_path + 1, sizeof(s.address.sun_path) - 1, "localiofs-test-%d", (int)getpid());
+	if (bind(s.listener, (struct sockaddr *)&s.address, sizeof(s.address)) < 0 || listen(s.listener, 1) < 0 ||
+		broker_client_connect(&s.address, on_event, &s, &s.client) < 0)
+		return -1;
+	s.socket = accept4(s.listener, NULL, NULL, SOCK_CLOEXEC);
+	*state = &s;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct sidecar *s = *state;
+
+	broker_client_close(s->client);
+	s->client = broker_client_unref(s->client);
+	s->socket = close_fd(s->socket);
+	s->listener = close_fd(s->listener);
+	return 0;
+}
+
+static void send_goodbye(int socket, uint32_t reason)
+{
+	struct {
+		struct broker_header header;
+		struct broker_status body;
+	} packet = {.header = {.type = BROKER_GOODBYE, .length = sizeof(packet)},
+		.body = {.error = -1, .reason = reason}};
+
+	assert_int_equal(send(socket, &packet, sizeof(packet), 0), sizeof(packet));
+}
+
+/*
+ * The sidecar closes the socket of a client over a limit without reading the request. The kernel then reports
+ * ECONNRESET before it hands out GOODBYE (net/unix/af_unix.c unix_release_sock).
+ */
+static void the_reason_arrives_although_the_request_was_not_read(void **state)
+{
+	struct sidecar *s = *state;
+	struct broker_announce body = {.version = BROKER_VERSION};
+	struct broker_call call = {.done = on_done};
+
+	broker_client_send(s->client, &call, BROKER_ANNOUNCE, &body, sizeof(body), -1);
+	send_goodbye(s->socket, REASON_LIMIT);
+	s->socket = close_fd(s->socket);
+	assert_int_equal(broker_client_service(s->client), -ENOTCONN);
+	assert_int_equal(s->event, BROKER_GOODBYE);
+	assert_int_equal(s->reason, REASON_LIMIT);
+	broker_client_close(s->client);
+	assert_int_equal(s->answered, 1);
+}
+
+static void a_closed_connection_ends_all_calls_once(void **state)
+{
+	struct sidecar *s = *state;
+	struct broker_announce body = {.version = BROKER_VERSION};
+	struct broker_call calls[3] = {{.done = on_done}, {.done = on_done}, {.done = on_done}};
+
+	for (int n = 0; n < 2; n++)
+		broker_client_send(s->client, &calls[n], BROKER_ANNOUNCE, &body, sizeof(body), -1);
+	broker_client_close(s->client);
+	assert_int_equal(s->answered, 2);
+	broker_client_send(s->client, &calls[2], BROKER_ANNOUNCE, &body, sizeof(body), -1);
+	assert_int_equal(s->answered, 3);
+	assert_int_equal(broker_client_service(s->client), -ENOTCONN);
+}
+
+static void a_message_of_another_length_breaks_the_protocol(void **state)
+{
+	struct sidecar *s = *state;
+	struct broker_header header = {.type = BROKER_GOODBYE, .length = sizeof(header)};
+
+	assert_int_equal(send(s->socket, &header, sizeof(header), 0), sizeof(header));
+	assert_int_equal(broker_client_service(s->client), -EPROTO);
+	assert_int_equal(s->event, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(the_reason_arrives_although_the_request_was_not_read, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(a_closed_connection_ends_all_calls_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_message_of_another_length_breaks_the_protocol, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
