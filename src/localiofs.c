@@ -133,6 +133,28 @@ static int mount_begins(void *arg, char *sentence, size_t size)
 	return check_directory(reporter->command, sentence, size);
 }
 
+/*
+ * Takes over the mount of another program, if there is one. *ret_connection is to its mounter, or -1. The pid namespace
+ * of a mount that came as /dev/fd/N is not known; its ids are taken for those of this process's user namespace.
+ */
+static int take_mount(const struct command *c, struct daemon_options *options, int *ret_connection, char *sentence,
+	size_t size)
+{
+	struct handover h;
+
+	options->fuse_fd = c->fuse_fd;
+	options->foreign_pids = c->fuse_fd >= 0;
+	if (!c->fuse_socket)
+		return c->fuse_fd < 0 ? 0 : fuse_fd_check(c->fuse_fd, sentence, size);
+	*ret_connection = handover_take(c->fuse_socket, HANDOVER_TIMEOUT_MS, &h, sentence, size);
+	if (*ret_connection < 0)
+		return *ret_connection;
+	options->fuse_fd = h.fuse_fd;
+	options->foreign_users = h.foreign_users;
+	options->foreign_pids = h.foreign_pids;
+	return 0;
+}
+
 static int run_mount(const struct command *c, struct reporter *reporter)
 {
 	char sentence[1024] = "";
@@ -147,13 +169,7 @@ static int run_mount(const struct command *c, struct reporter *reporter)
 	int connection = -1, r;
 
 	process_prepare();
-	options.fuse_fd = c->fuse_fd;
-	if (c->fuse_socket)
-		connection = handover_take(c->fuse_socket, HANDOVER_TIMEOUT_MS, &options.fuse_fd, sentence,
-			sizeof(sentence));
-	r = MIN(connection, 0);
-	if (!c->fuse_socket)
-		r = c->fuse_fd < 0 ? 0 : fuse_fd_check(c->fuse_fd, sentence, sizeof(sentence));
+	r = take_mount(c, &options, &connection, sentence, sizeof(sentence));
 	if (r == 0)
 		r = daemon_run(&options, sentence, sizeof(sentence));
 	(void)close_fd(connection); /* tells the mounter that this daemon has ended */

@@ -18,8 +18,8 @@
 	X(REGISTRY_FULL,     7, "registry-full",      "the sidecar's registry has no free slot; the next probes try again") \
 	X(NO_BROKER,         8, "no-broker",          "no process listens on the registry's broker socket; start localiofs-sidecar") \
 	X(BAD_BROKER,        9, "bad-broker",         "the broker socket has no mark of a sidecar, or the process behind it does not answer; restart localiofs-sidecar") \
-	X(PROBE_REFUSED,    10, "probe-refused",      "the server's host does not answer on the sidecar's port; start localiofs-sidecar there, or open the port (probeport=) in the firewall") \
-	X(PROBE_TIMEOUT,    11, "probe-timeout",      "the server's host did not answer the probe in time; check the firewall and the load of that host") \
+	X(PROBE_REFUSED,    10, "probe-refused",      "the server's host does not answer on the sidecar's port; start localiofs-sidecar there, open the port (probeport=) in the firewall, or map it into the network of the container") \
+	X(PROBE_TIMEOUT,    11, "probe-timeout",      "the server's host did not answer the probe in time; check the firewall, the mapping of the port (probeport=) and the load of that host") \
 	X(PROBE_DENIED,     12, "probe-denied",       "the program on the sidecar's port refused the probe; check that probeport= is the port of localiofs-sidecar") \
 	X(NOT_MATCHED,      13, "not-matched",        "the server's sidecar does not see this mount's registry; the server is on another host, or this container does not share the host's registry") \
 	X(WRONG_EXPORT,     14, "wrong-export",       "the sidecar on this host has another filesystem under the export's file handle than the NFS server; check that it serves the same exports") \

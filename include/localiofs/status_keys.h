@@ -42,6 +42,9 @@ enum status_type {
 	X("options.rsize",           NUMBER,  "bytes",    v->fs->rsize,                                "The largest READ, as agreed with the server") \
 	X("options.wsize",           NUMBER,  "bytes",    v->fs->wsize,                                "The largest WRITE, as agreed with the server") \
 	X("options.allow_other",     FLAG,    "",         v->fs->allow_other,                          "True if other users than the owner may use the mount") \
+	X("options.map",             CODE,    "",         id_map_name(v->fs->options->map),            "The value of the mount option map=") \
+	X("callers.translated",      FLAG,    "",         v->fs->namespaces.translates,                "True if the server gets other ids than the kernel's requests have (map=outside in a user namespace)") \
+	X("callers.groups_visible",  FLAG,    "",         v->fs->namespaces.sees_callers,              "True if the daemon can read the supplementary groups of callers; otherwise the server gets none") \
 	X("server.address",          TEXT,    "",         v->address,                                  "The NFS server's numeric address, of the last connection") \
 	X("server.connected",        FLAG,    "",         v->server.connected,                         "True if at least one NFS connection is up") \
 	X("server.acl",              FLAG,    "",         v->fs->has_acls,                             "True if the server has NFSACL and the mount may use it") \

@@ -83,6 +83,7 @@ static void set_server_options(struct daemon *d)
 		.timeo_ms = m->timeo * 100,
 		.retrans = m->retrans,
 		.no_acl = m->noacl,
+		.own = namespaces_own_cred(&d->fs.namespaces),
 		.events = {.connection_changed = on_connection_changed, .stale = on_stale, .arg = d}};
 }
 

@@ -176,6 +176,9 @@ static int start(struct daemon *d, char *sentence, size_t size)
 	int r = slots_init(&fs->opened);
 
 	if (r == 0)
+		r = namespaces_look(&fs->namespaces, fs->options->map == ID_MAP_OUTSIDE, d->options->foreign_users,
+			d->options->foreign_pids);
+	if (r == 0)
 		r = inode_table_new(&fs->inodes);
 	if (r == 0)
 		r = backing_ids_new(&fs->ids);

@@ -17,6 +17,8 @@ struct daemon_options {
 	const char *spec_text;
 	const char *directory; /* absolute; unused with fuse_fd */
 	int fuse_fd;           /* the descriptor of an existing mount, which the daemon takes over; -1: mount */
+	bool foreign_users;    /* that mount was made in another user namespace, so its ids are not translated */
+	bool foreign_pids;     /* that mount was made in another pid namespace, or in an unknown one */
 	/*
 	 * Called once, when the kernel has accepted the mount and the daemon can answer requests. A negative errno ends
 	 * the mount.

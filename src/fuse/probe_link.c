@@ -11,7 +11,7 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 {
 	struct daemon *d = arg;
 	struct nfs_call look = {.proc = NFS_COMMIT,
-		.cred = {.uid = geteuid(), .gid = getegid()},
+		.cred = namespaces_own_cred(&d->fs.namespaces),
 		.fh = d->place.root,
 		.patience_ms = QUESTION_TIMEOUT_MS};
 	struct nfs_call call = look;

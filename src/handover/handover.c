@@ -13,8 +13,10 @@
 #include "handover/fuse_fd.h"
 #include "net/scm_fd.h"
 
-#define RETRY_MS  100
-#define ANSWER_MS 5000 /* a daemon that has connected must take the descriptor in this time */
+#define NAMESPACE_NAME 32
+#define OFFER_MAX      (sizeof(HANDOVER_OFFER) + 2 * NAMESPACE_NAME)
+#define RETRY_MS       100
+#define ANSWER_MS      5000 /* a daemon that has connected must take the descriptor in this time */
 
 static int PRINTF(4, 5) fail(char *sentence, size_t size, int error, const char *format, ...)
 {
@@ -47,6 +49,20 @@ static int left_until(uint64_t end)
 static uint64_t end_of(int timeout_ms)
 {
 	return timeout_ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)timeout_ms;
+}
+
+/* The name of a namespace of this process, such as "pid:[4026531836]"; "unknown" without /proc. */
+static void name_namespace(const char *kind, char ret[NAMESPACE_NAME])
+{
+	char path[64];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/ns/%s", kind);
+	n = readlink(path, ret, NAMESPACE_NAME - 1);
+	if (n <= 0)
+		(void)snprintf(ret, NAMESPACE_NAME, "unknown");
+	else
+		ret[n] = '\0';
 }
 
 /* ---- the mounter ---- */
@@ -88,10 +104,14 @@ int handover_listen(const char *path, char *sentence, size_t size)
 
 static int send_offer(int socket, int fuse_fd)
 {
-	struct iovec iov = {.iov_base = (char *)HANDOVER_OFFER, .iov_len = strlen(HANDOVER_OFFER)};
+	char text[OFFER_MAX], pids[NAMESPACE_NAME], users[NAMESPACE_NAME];
+	struct iovec iov = {.iov_base = text};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	struct scm_fd fd;
 
+	name_namespace("pid", pids);
+	name_namespace("user", users);
+	iov.iov_len = (size_t)snprintf(text, sizeof(text), HANDOVER_OFFER "%s %s\n", pids, users);
 	scm_fd_attach(&fd, &m, fuse_fd);
 	return sendmsg(socket, &m, MSG_NOSIGNAL) == (ssize_t)iov.iov_len ? 0 : -EPIPE;
 }
@@ -196,28 +216,50 @@ static int connect_until(const char *path, uint64_t end, char *sentence, size_t 
 	return r;
 }
 
-static int receive_offer(int socket, uint64_t end, int *ret_fuse_fd)
+/* True if the name is not that of this process's own namespace. */
+static bool is_foreign(const char *kind, const char *name)
 {
-	char text[sizeof(HANDOVER_OFFER)];
+	char own[NAMESPACE_NAME];
+
+	name_namespace(kind, own);
+	return strcmp(own, name) != 0 || strcmp(own, "unknown") == 0;
+}
+
+static int parse_offer(char *text, ssize_t n, struct handover *ret)
+{
+	char pids[NAMESPACE_NAME], users[NAMESPACE_NAME];
+
+	if (n <= 0 || text[n - 1] != '\n' || strncmp(text, HANDOVER_OFFER, strlen(HANDOVER_OFFER)) != 0)
+		return n == 0 ? -ECONNRESET : -EPROTO;
+	text[n - 1] = '\0';
+	if (sscanf(text + strlen(HANDOVER_OFFER), "%31s %31s", pids, users) != 2)
+		return -EPROTO;
+	ret->foreign_pids = is_foreign("pid", pids);
+	ret->foreign_users = is_foreign("user", users);
+	return 0;
+}
+
+static int receive_offer(int socket, uint64_t end, struct handover *ret)
+{
+	char text[OFFER_MAX];
 	struct iovec iov = {.iov_base = text, .iov_len = sizeof(text)};
 	struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
 	struct pollfd p = {.fd = socket, .events = POLLIN};
 	struct scm_fd fd;
 	ssize_t n;
+	int r;
 
 	scm_fd_expect(&fd, &m);
 	while (poll(&p, 1, left_until(end)) <= 0)
 		if (end <= now_ms())
 			return -ETIMEDOUT;
 	n = recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
-	*ret_fuse_fd = n < 0 ? -1 : scm_fd_received(&m);
-	if (n == (ssize_t)strlen(HANDOVER_OFFER) && memcmp(text, HANDOVER_OFFER, (size_t)n) == 0 && *ret_fuse_fd >= 0)
-		return 0;
-	*ret_fuse_fd = close_fd(*ret_fuse_fd);
-	return n == 0 ? -ECONNRESET : -EPROTO;
+	ret->fuse_fd = n < 0 ? -1 : scm_fd_received(&m);
+	r = parse_offer(text, n, ret);
+	return r == 0 && ret->fuse_fd < 0 ? -EPROTO : r;
 }
 
-int handover_take(const char *path, int timeout_ms, int *ret_fuse_fd, char *sentence, size_t size)
+int handover_take(const char *path, int timeout_ms, struct handover *ret, char *sentence, size_t size)
 {
 	const char taken = HANDOVER_TAKEN;
 	uint64_t end = end_of(timeout_ms);
@@ -227,7 +269,9 @@ int handover_take(const char *path, int timeout_ms, int *ret_fuse_fd, char *sent
 
 	if (socket < 0)
 		return steal_fd(&socket);
-	r = receive_offer(socket, end, &fuse_fd);
+	*ret = (struct handover){.fuse_fd = -1};
+	r = receive_offer(socket, end, ret);
+	fuse_fd = steal_fd(&ret->fuse_fd);
 	if (r < 0)
 		return fail(sentence, size, r, "socket " SHORT ": %s", SHORTEN(path, 200),
 			r == -ECONNRESET ? "the mounter has sent no descriptor; it serves one user only (--uid)"
@@ -238,6 +282,6 @@ int handover_take(const char *path, int timeout_ms, int *ret_fuse_fd, char *sent
 		return r;
 	if (send(socket, &taken, 1, MSG_NOSIGNAL) != 1)
 		return fail(sentence, size, -EPIPE, "socket " SHORT ": the mounter has ended", SHORTEN(path, 200));
-	*ret_fuse_fd = steal_fd(&fuse_fd);
+	ret->fuse_fd = steal_fd(&fuse_fd);
 	return steal_fd(&socket);
 }

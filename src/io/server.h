@@ -169,7 +169,8 @@ struct server_options {
 	int soft;           /* 0: hard; otherwise the negative errno of a call that took too long */
 	unsigned timeo_ms;  /* 0: 60 s */
 	unsigned retrans;
-	bool no_acl; /* do not ask for ACLs */
+	bool no_acl;         /* do not ask for ACLs */
+	struct nfs_cred own; /* of server_look_at_export() */
 	struct server_events events;
 };
 

@@ -19,6 +19,12 @@ enum local_mode {
 	LOCAL_OFF,
 };
 
+/* The ids that the server gets of a daemon in a user namespace of its own. */
+enum id_map_mode {
+	ID_MAP_OUTSIDE, /* those of the parent namespace */
+	ID_MAP_INSIDE,  /* those of the daemon's own namespace */
+};
+
 /* The fate of a request that the server does not answer in time; nfs(5). */
 enum recovery {
 	RECOVERY_HARD,    /* it waits */
@@ -119,6 +125,7 @@ struct mount_options {
 	unsigned retrans;   /* repetitions */
 	unsigned nconnect;  /* connections */
 	unsigned local;     /* enum local_mode */
+	unsigned map;       /* enum id_map_mode */
 	unsigned transport; /* enum fuse_transport */
 	char registry[REGISTRY_MAX_PATH];
 	char mounthost[256]; /* empty: the server */
@@ -158,3 +165,4 @@ void options_usage(FILE *to);
 
 /* The word of an enum local_mode, "unknown" for another number. */
 const char *local_mode_name(unsigned mode);
+const char *id_map_name(unsigned mode);

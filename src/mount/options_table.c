@@ -6,6 +6,7 @@
 #include "localiofs/local_rpc.h"
 
 static const char *const local_modes[] = {"auto", "passthrough", "uring", "off", NULL};
+static const char *const id_map_modes[] = {"outside", "inside", NULL};
 static const char *const protocols[] = {"", "tcp", "tcp6", NULL}; /* enum protocol */
 static const char *const flavours[] = {"sys", NULL};
 static const char *const transport_security[] = {"none", NULL};
@@ -71,6 +72,8 @@ const struct option_entry option_table[] = {
 	FLAG("remount", remount, 1, "change the options above for an existing mount"),
 	CHOICE("local", AT(local), local_modes, 0, "auto|passthrough|uring|off",
 		"the data paths to use when the server is on this host (default auto)"),
+	CHOICE("map", AT(map), id_map_modes, 0, "outside|inside",
+		"the ids that the server gets from a user namespace (default outside)"),
 	CHOICE("transport", AT(transport), fuse_transports, 0, "auto|uring|dev",
 		"how the kernel's requests arrive: over io_uring where that works, or /dev/fuse (default auto)"),
 	PATH("registry", registry, REGISTRY_DEFAULT, "DIR", "the sidecar's registry (default " REGISTRY_DEFAULT ")"),
@@ -230,6 +233,11 @@ const struct refused_value refused_values[] = {
 	{"xprtsec", "mtls", NO_TLS},
 };
 const size_t refused_values_size = ARRAY_SIZE(refused_values);
+
+const char *id_map_name(unsigned mode)
+{
+	return mode < ARRAY_SIZE(id_map_modes) - 1 ? id_map_modes[mode] : "unknown";
+}
 
 const char *local_mode_name(unsigned mode)
 {

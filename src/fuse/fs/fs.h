@@ -9,6 +9,7 @@
 #define FUSE_USE_VERSION FUSE_MAKE_VERSION(3, 18)
 #include <fuse_lowlevel.h>
 
+#include "fuse/fs/namespaces.h"
 #include "fuse/node/inode_table.h"
 #include "io/server.h"
 #include "io/uring.h"
@@ -64,6 +65,7 @@ struct fs {
 	struct locks *locks;
 	struct probe *probe; /* NULL with local=off */
 	struct uring *uring; /* NULL if the daemon must not, or cannot, read and write locally */
+	struct namespaces namespaces;
 	struct fuse_session *session;
 	struct inode *root;
 	char spec[2048]; /* SERVER:/EXPORT as the user gave it */
@@ -87,6 +89,12 @@ struct fs {
 	atomic_uint refreshes_unwaited; /* server_refresh.h */
 	struct fs_counters counters;
 };
+
+/* The pid of the request's caller; 0 if the number would mean another process here. */
+static inline pid_t fs_caller_pid(const struct fs *fs, fuse_req_t req)
+{
+	return fs->namespaces.sees_callers ? fuse_req_ctx(req)->pid : 0;
+}
 
 /* The open file or directory of a request. */
 static inline struct opened *fs_opened(const struct fs *fs, const struct fuse_file_info *fi)

@@ -55,9 +55,11 @@ int kernel_mount_check_device(char *sentence, size_t size)
 		return 0;
 	if (errno == EACCES)
 		return fail(sentence, size, -EPERM, "/dev/fuse",
-			"permission denied: mounting needs reading and writing it");
+			"permission denied; make it readable and writable for this user (chmod 666), or let "
+			"localiofs-mounter mount and use --fuse-socket");
 	(void)snprintf(sentence, size,
-		"/dev/fuse: %s: this kernel has no FUSE (modprobe fuse), or this container no such device",
+		"/dev/fuse: %s; load FUSE (modprobe fuse), give the device to this container, or let localiofs-mounter "
+		"mount and use --fuse-socket",
 		strerror(errno));
 	return -ENODEV;
 }
@@ -190,7 +192,13 @@ int kernel_mount(struct fs *fs, const char *directory, char *sentence, size_t si
 	}
 	if (strstr(why, "spawn"))
 		return fail(sentence, size, -EIO, directory,
-			"mounting needs CAP_SYS_ADMIN, or fusermount3 (package fuse3), which is not there");
+			"mounting needs CAP_SYS_ADMIN, or fusermount3 (package fuse3), which is not there; or let "
+			"localiofs-mounter mount and use --fuse-socket");
+	if (strstr(why, "not permitted"))
+		return fail(sentence, size, -EPERM, directory,
+			"permission denied: mounting needs CAP_SYS_ADMIN; run localiofs in a user namespace of its own "
+			"(unshare -Urm; uid 0 needs CAP_SETFCAP for that), or let localiofs-mounter mount and use "
+			"--fuse-socket");
 	return fail(sentence, size, geteuid() == 0 ? -EIO : -EPERM, directory,
 		why[0] ? why : "the kernel refused the mount");
 }

@@ -88,34 +88,14 @@ struct granted_file *granted_file_ref(struct granted_file *g)
 	return g;
 }
 
-static bool ids_are_plain;
-
-/* True if the file has one line, which maps all ids to themselves. */
-static bool maps_all(const char *path)
-{
-	uint64_t inside, outside, count;
-	char text[64];
-
-	return read_small_file(path, text, sizeof(text)) > 0 &&
-	       sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &inside, &outside, &count) == 3 && inside == 0 &&
-	       outside == 0 && count == UINT32_MAX;
-}
-
-static void look_at_ids(void)
-{
-	ids_are_plain = maps_all("/proc/self/uid_map") && maps_all("/proc/self/gid_map");
-}
-
 int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct stat st;
 
-	(void)pthread_once(&once, look_at_ids);
-	if (!ids_are_plain)
-		return -EOPNOTSUPP;
 	if (fstat(g->file.fd, &st) < 0)
 		return -errno;
+	if (!namespaces_owner_to_server(&g->fs->namespaces, &st.st_uid, &st.st_gid))
+		return -EOPNOTSUPP;
 	*ret = (struct nfs_attr){.mode = st.st_mode,
 		.nlink = (uint32_t)st.st_nlink,
 		.uid = st.st_uid,

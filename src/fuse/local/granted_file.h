@@ -65,8 +65,8 @@ void granted_file_set_direct(struct granted_file *g, bool direct);
 struct granted_file *granted_file_ref(struct granted_file *g);
 
 /*
- * The attributes that the server would send to GETATTR, except the fsid. -EOPNOTSUPP in a user namespace of its own,
- * where the kernel's uids and gids are not the server's.
+ * The attributes that the server would send to GETATTR, except the fsid. -EOPNOTSUPP if the daemon's user namespace
+ * does not map the owner, so that the server's ids are unknown.
  */
 int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 

@@ -66,7 +66,9 @@ static void end(struct lock_request *q, int error)
 /* Over io_uring the kernel sends no FUSE_INTERRUPT for a signal that came before the daemon had the request. */
 static bool signalled(struct lock_wait *w)
 {
-	return caller_signalled(fuse_req_ctx(CONTAINER_OF(w, struct lock_request, wait)->req)->pid);
+	const struct lock_request *q = CONTAINER_OF(w, struct lock_request, wait);
+
+	return caller_signalled(fs_caller_pid(fuse_req_userdata(q->req), q->req));
 }
 
 static void waited(struct lock_wait *w, int error)

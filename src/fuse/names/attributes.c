@@ -152,15 +152,15 @@ static struct timespec nfs_time(struct timespec t)
 	return t;
 }
 
-static void fill_sattr(struct nfs_sattr *s, const struct stat *attr, int to_set)
+static void fill_sattr(const struct namespaces *n, struct nfs_sattr *s, const struct stat *attr, int to_set)
 {
 	memset(s, 0, sizeof(*s));
 	s->set_mode = to_set & FUSE_SET_ATTR_MODE;
 	s->mode = attr->st_mode;
 	s->set_uid = to_set & FUSE_SET_ATTR_UID;
-	s->uid = attr->st_uid;
+	s->uid = namespaces_uid_to_server(n, attr->st_uid);
 	s->set_gid = to_set & FUSE_SET_ATTR_GID;
-	s->gid = attr->st_gid;
+	s->gid = namespaces_gid_to_server(n, attr->st_gid);
 	s->set_size = to_set & FUSE_SET_ATTR_SIZE;
 	s->size = (uint64_t)attr->st_size;
 	s->set_atime = to_set & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW);
@@ -260,7 +260,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 	s->p.done = attr_done;
 	if (fi)
 		r->call.cred = file_of(r->fs, fi)->cred;
-	fill_sattr(&s->p.sattr, attr, to_set);
+	fill_sattr(&r->fs->namespaces, &s->p.sattr, attr, to_set);
 	if (s->p.sattr.set_size && !fi && path_of(s) == &by_server)
 		by_server.truncate(&s->p);
 	else

@@ -160,7 +160,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	if (request_init(r, req, ino, NULL, NULL) < 0)
 		return;
 	if (ino == FUSE_ROOT_ID && (fi->flags & O_SYNC) == O_SYNC &&
-		(r->call.cred.uid == r->fs->owner || r->call.cred.uid == 0)) {
+		(fuse_req_ctx(req)->uid == r->fs->owner || fuse_req_ctx(req)->uid == 0)) {
 		reply_opendir(o);
 		return;
 	}

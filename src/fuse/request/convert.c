@@ -38,14 +38,14 @@ void request_attr_of_broker(const struct request *r, const struct broker_attr *a
 		.ctime = {attr->ctime_sec, attr->ctime_nsec}};
 }
 
-void attr_to_stat(const struct nfs_attr *attr, struct stat *ret)
+void attr_to_stat(const struct namespaces *n, const struct nfs_attr *attr, struct stat *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->st_ino = attr->fileid;
 	ret->st_mode = attr->mode;
 	ret->st_nlink = attr->nlink;
-	ret->st_uid = attr->uid;
-	ret->st_gid = attr->gid;
+	ret->st_uid = namespaces_uid_from_server(n, attr->uid);
+	ret->st_gid = namespaces_gid_from_server(n, attr->gid);
 	ret->st_size = (off_t)attr->size;
 	ret->st_blocks = (blkcnt_t)((attr->used + 511) / 512);
 	ret->st_blksize = 4096;

@@ -14,4 +14,5 @@ struct broker_cred request_broker_cred(const struct nfs_cred *cred);
 /* Converts attributes from the sidecar to the form in which the server would have sent them. */
 void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret);
 
-void attr_to_stat(const struct nfs_attr *attr, struct stat *ret);
+/* Converts attributes to the form of FUSE replies, with the ids of the mount's namespace. */
+void attr_to_stat(const struct namespaces *n, const struct nfs_attr *attr, struct stat *ret);

@@ -171,7 +171,7 @@ double request_tell_attributes(struct request *r, struct inode *i, const struct 
 {
 	double seconds;
 
-	attr_to_stat(attr, ret);
+	attr_to_stat(&r->fs->namespaces, attr, ret);
 	seconds = known_attributes(r->fs, i, attr, r->asked);
 	if (i->decoy) {
 		/* The daemon does not invalidate a decoy's attributes when the true inode changes. */
@@ -270,7 +270,7 @@ void request_reply_known(struct request *r, struct inode *i, const struct nfs_at
 {
 	struct fuse_entry_param entry = {.attr_timeout = seconds};
 
-	attr_to_stat(attr, &entry.attr);
+	attr_to_stat(&r->fs->namespaces, attr, &entry.attr);
 	known_named(r->fs, i, r->inode, r->name, NULL);
 	fill_entry(r, i, &entry);
 	reply_entry(r, i, &entry);

@@ -38,7 +38,11 @@ void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 
-	request_init_open(r, req, ino, &(struct nfs_cred){.uid = ctx->uid, .gid = ctx->gid});
+	const struct namespaces *n = &((struct fs *)fuse_req_userdata(req))->namespaces;
+
+	request_init_open(r, req, ino,
+		&(struct nfs_cred){.uid = namespaces_uid_to_server(n, ctx->uid),
+			.gid = namespaces_gid_to_server(n, ctx->gid)});
 }
 
 void request_groups(struct request *r)
@@ -49,11 +53,11 @@ void request_groups(struct request *r)
 	if (r->has_groups)
 		return;
 	r->has_groups = true;
-	n = caller_groups(fuse_req_ctx(r->req)->pid, cred->groups, NFS_GROUPS_MAX);
+	n = caller_groups(fs_caller_pid(r->fs, r->req), cred->groups, NFS_GROUPS_MAX);
 	if (n < 0)
 		r->fs->counters.groups_unknown++;
 	else
-		cred->ngroups = (uint32_t)n;
+		cred->ngroups = (uint32_t)namespaces_groups_to_server(&r->fs->namespaces, cred->groups, n);
 }
 
 int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
@@ -93,7 +97,7 @@ bool request_given_up(struct request *r)
 	 */
 	if (!r->req || (!r->unannounced && !fuse_req_is_uring(r->req) && !fuse_req_interrupted(r->req)))
 		return false;
-	state = caller_state(fuse_req_ctx(r->req)->pid);
+	state = caller_state(fs_caller_pid(r->fs, r->req));
 	if (state == CALLER_UNKNOWN && fuse_req_interrupted(r->req)) {
 		if (r->unknown_since == 0)
 			r->unknown_since = now_ms();

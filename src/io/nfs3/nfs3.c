@@ -39,7 +39,7 @@ static void nfs3_stop(struct server *s)
 
 static int look_at_export(struct server *s, const struct nfs_fh *root, struct server_export *ret)
 {
-	return nfs3_look_at_export(s, root, nfs3_of(s)->options.no_acl, ret);
+	return nfs3_look_at_export(s, root, &nfs3_of(s)->options.own, nfs3_of(s)->options.no_acl, ret);
 }
 
 static void destroy(struct nfs3 *c)

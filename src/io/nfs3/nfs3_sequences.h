@@ -25,4 +25,5 @@ void nfs3_append(struct server *server, struct nfs_call *call);
  * kernel's client does (fs/nfs/nfs3client.c nfs_init_server_aclclient). A server that has NFSACL, but no ACLs, answers
  * with no entries (NFS-Ganesha); a mode alone makes three. Blocks.
  */
-int nfs3_look_at_export(struct server *server, const struct nfs_fh *root, bool no_acl, struct server_export *ret);
+int nfs3_look_at_export(struct server *server, const struct nfs_fh *root, const struct nfs_cred *own, bool no_acl,
+	struct server_export *ret);

@@ -252,11 +252,14 @@ static void every_step_asks_whether_it_is_wanted(void **state)
 /* Looks at the export with these steps. */
 static struct server_export look(struct fake_server *f, bool no_acl, const struct step *steps, size_t count)
 {
+	static const struct nfs_cred own = {.uid = 1001, .gid = 1002};
 	struct server_export export;
 
 	fake_server_init(f, steps, count);
-	assert_int_equal(nfs3_look_at_export(&f->server, &dir, no_acl, &export), 0);
+	assert_int_equal(nfs3_look_at_export(&f->server, &dir, &own, no_acl, &export), 0);
 	assert_int_equal(f->left, 0);
+	assert_int_equal(f->seen[0].cred.uid, own.uid);
+	assert_int_equal(f->seen[0].cred.gid, own.gid);
 	return export;
 }
 
