@@ -46,7 +46,8 @@
 	X(VERSION,          35, "version",            "the sidecar speaks another version of the broker protocol; install the same release of localiofs and localiofs-sidecar") \
 	X(NO_PERMISSION,    36, "no-permission",      "a security module or seccomp filter forbids reading the sidecar's mark on the registry; allow the attribute security.localiofs") \
 	X(NO_PROC,          37, "no-proc",            "/proc is not mounted, and checking the registry safely needs it; mount /proc") \
-	X(PEER_CHANGED,     38, "peer-changed",       "the client's address changed since its session began; the next session begins at once")
+	X(PEER_CHANGED,     38, "peer-changed",       "the client's address changed since its session began; the next session begins at once") \
+	X(CLAIMS,           39, "claims",             "the sidecar does not let this client act for that user or group (--claims=peer); the NFS server decides")
 /* clang-format on */
 
 enum reason {

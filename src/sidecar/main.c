@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "sidecar/broker/broker.h"
 #include "sidecar/exports/exports_watch.h"
@@ -32,7 +33,9 @@
 struct sidecar {
 	struct export_store exports;
 	struct exports_watch watch;
-	struct broker broker;
+	struct account account; /* of all registries */
+	struct broker brokers[SIDECAR_REGISTRIES];
+	unsigned nbrokers;
 	struct rpc_server *rpc;
 	int signals;
 };
@@ -86,10 +89,34 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-static int start(struct sidecar *s, const struct sidecar_options *o)
+/* Makes registry number n, and starts its broker. */
+static int start_broker(struct sidecar *s, const struct sidecar_options *o, unsigned n, uid_t uid, gid_t gid)
 {
+	const struct sidecar_registry *registry = &o->registries[n];
+	struct broker_options options = {.exports = &s->exports,
+		.account = &s->account,
+		.recheck_s = o->recheck_s,
+		.claims_of_peer = registry->claims_of_peer,
+		.run = session_thread};
 	struct registry_fault fault;
 	struct registry_made made;
+	int r = registry_make(registry->path, uid, gid, &made, &fault);
+
+	if (r < 0) {
+		log_error("%s", fault.text);
+		return r;
+	}
+	r = broker_start(&s->brokers[n], &options, &made);
+	if (r < 0) {
+		log_error("the broker of %s cannot start: %s", registry->path, strerror(-r));
+		return r;
+	}
+	s->nbrokers++;
+	return 0;
+}
+
+static int start(struct sidecar *s, const struct sidecar_options *o)
+{
 	struct rlimit limit;
 	uid_t uid;
 	gid_t gid;
@@ -115,28 +142,26 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	r = exports_watch_start(&s->watch, o->server, o->config, &s->exports);
 	if (r < 0)
 		return r;
-	r = registry_make(o->registry, uid, gid, &made, &fault);
-	if (r < 0) {
-		log_error("%s", fault.text);
-		return r;
+	account_init(&s->account);
+	for (unsigned n = 0; n < o->nregistries; n++) {
+		r = start_broker(s, o, n, uid, gid);
+		if (r < 0)
+			return r;
 	}
 	r = name_thread_start();
 	if (r < 0) {
 		log_error("no thread for host names: %s", strerror(-r));
 		return r;
 	}
-	r = broker_start(&s->broker, &s->exports, &made, o->recheck_s, session_thread);
-	if (r < 0) {
-		log_error("the broker cannot start: %s", strerror(-r));
-		return r;
-	}
-	return rpc_server_start(o->probeport, &s->broker, &s->exports, &s->rpc);
+	return rpc_server_start(o->probeport, s->brokers, s->nbrokers, &s->exports, &s->rpc);
 }
 
 static void reload(struct sidecar *s)
 {
-	if (exports_watch_reload(&s->watch))
-		broker_exports_changed(&s->broker);
+	if (!exports_watch_reload(&s->watch))
+		return;
+	for (unsigned n = 0; n < s->nbrokers; n++)
+		broker_exports_changed(&s->brokers[n]);
 }
 
 /* Handles signals; true if the sidecar is to end. */
@@ -152,40 +177,68 @@ static bool on_signal(struct sidecar *s)
 	return false;
 }
 
-/* Runs until a signal ends the sidecar: 0. A negative errno if the registry is lost. */
-static int loop(struct sidecar *s)
+/*
+ * Ends the broker of a registry whose file a client has truncated. Returns a negative errno if no other registry is
+ * left: the registries of other tenants go on.
+ */
+static int end_lost(struct sidecar *s, struct broker *b, const char *path)
+{
+	bool left = false;
+
+	log_error("%s: the registry's file was cut short, by a process with CAP_DAC_OVERRIDE that sees the registry "
+		  "writable: no mount can become local by it any more; containers must get the registry read-only",
+		path);
+	broker_begin_stop(b);
+	(void)broker_wait_stopped(b, now_ms() + BROKER_STOP_MS);
+	for (unsigned n = 0; n < s->nbrokers; n++)
+		left |= s->brokers[n].listener >= 0;
+	return left ? 0 : -EFAULT;
+}
+
+/* Handles the events of one broker. A negative errno if the last registry is lost. */
+static int serve_broker(struct sidecar *s, struct broker *b, const struct pollfd *fds, const char *path)
+{
+	if (fds[0].revents != 0)
+		broker_reap(b);
+	if (b->registry_lost && b->listener >= 0)
+		return end_lost(s, b, path);
+	if (fds[1].revents != 0)
+		broker_accept(b);
+	return 0;
+}
+
+/* Runs until a signal ends the sidecar: 0. A negative errno if all registries are lost. */
+static int loop(struct sidecar *s, const struct sidecar_options *o)
 {
 	for (;;) {
-		struct pollfd fds[] = {
-			{.fd = s->signals, .events = POLLIN},
-			{.fd = s->watch.inotify_fd, .events = POLLIN},
-			{.fd = s->broker.reap.fd, .events = POLLIN},
-			{.fd = s->broker.listener, .events = POLLIN},
-		};
+		struct pollfd fds[2 + 2 * SIDECAR_REGISTRIES] = {{.fd = s->signals, .events = POLLIN},
+			{.fd = s->watch.inotify_fd, .events = POLLIN}};
 
-		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
+		for (unsigned n = 0; n < s->nbrokers; n++) {
+			fds[2 + 2 * n] = (struct pollfd){.fd = s->brokers[n].reap.fd, .events = POLLIN};
+			fds[3 + 2 * n] = (struct pollfd){.fd = s->brokers[n].listener, .events = POLLIN};
+		}
+		if (poll(fds, 2 + 2 * s->nbrokers, -1) < 0)
 			continue;
 		if (fds[0].revents != 0 && on_signal(s))
 			return 0;
 		if (fds[1].revents != 0 && exports_watch_event(&s->watch))
 			reload(s);
-		if (fds[2].revents != 0)
-			broker_reap(&s->broker);
-		if (s->broker.registry_lost) {
-			log_error("the registry's file was cut short, by a process with CAP_DAC_OVERRIDE that sees the "
-				  "registry writable: no mount can become local any more; containers must get the "
-				  "registry read-only");
-			return -EFAULT;
+		for (unsigned n = 0; n < s->nbrokers; n++) {
+			int r = serve_broker(s, &s->brokers[n], &fds[2 + 2 * n], o->registries[n].path);
+
+			if (r < 0)
+				return r;
 		}
-		if (fds[3].revents != 0)
-			broker_accept(&s->broker);
 	}
 }
 
 static int serve(const struct sidecar_options *o)
 {
-	static struct sidecar s = {.broker = {.listener = -1}};
+	static struct sidecar s;
 	char missing[512];
+	bool ended = true;
+	uint64_t deadline;
 	int r;
 
 	if (thread_cred_check(missing, sizeof(missing)) < 0) {
@@ -199,17 +252,20 @@ static int serve(const struct sidecar_options *o)
 	r = start(&s, o);
 	if (r >= 0) {
 		(void)notify_send("READY=1");
-		r = loop(&s);
+		r = loop(&s, o);
 		(void)notify_send("STOPPING=1");
 	}
 	s.rpc = rpc_server_stop(s.rpc);
-	if (s.broker.listener >= 0)
-		broker_stop(&s.broker);
+	for (unsigned n = 0; n < s.nbrokers; n++)
+		broker_begin_stop(&s.brokers[n]);
+	deadline = now_ms() + BROKER_STOP_MS;
+	for (unsigned n = 0; n < s.nbrokers; n++)
+		ended &= broker_wait_stopped(&s.brokers[n], deadline);
 	/*
 	 * Some threads did not end. The sidecar does not wait for them, and skips exit handlers, whose locks they may
 	 * hold.
 	 */
-	if (s.rpc != NULL || s.broker.nsessions > 0)
+	if (s.rpc != NULL || !ended)
 		_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

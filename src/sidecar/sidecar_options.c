@@ -16,6 +16,7 @@
 #define STRING(x)  STRING2(x)
 
 #define DEFAULT_USER  "localiofs"
+#define CLAIMS        ",claims="
 #define RECHECK_S     900
 #define RECHECK_MIN_S 3
 #define RECHECK_MAX_S 86400
@@ -24,6 +25,7 @@ enum {
 	OPT_SERVER = 256,
 	OPT_CONFIG,
 	OPT_REGISTRY,
+	OPT_CLAIMS,
 	OPT_USER,
 	OPT_PROBEPORT,
 	OPT_RECHECK,
@@ -38,7 +40,10 @@ static const struct {
 } table[] = {
 	{"server", "KIND", OPT_SERVER, "the kind of NFS server: knfsd, ganesha or auto (default auto)"},
 	{"config", "FILE", OPT_CONFIG, "the server's exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
-	{"registry", "DIR", OPT_REGISTRY, "the registry, on tmpfs (default " REGISTRY_DEFAULT ")"},
+	{"registry", "DIR", OPT_REGISTRY,
+		"the registry, on tmpfs (default " REGISTRY_DEFAULT "); may be repeated, DIR,claims=WHOSE"},
+	{"claims", "WHOSE", OPT_CLAIMS,
+		"the ids that a client may use: any, or peer: its own mapped ids (default any)"},
 	{"user", "NAME", OPT_USER, "the owner of the registry, a user without other tasks (default " DEFAULT_USER ")"},
 	{"probeport", "PORT", OPT_PROBEPORT, "answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
 	{"recheck", "SECONDS", OPT_RECHECK,
@@ -65,6 +70,44 @@ static void usage(void)
 	}
 }
 
+static int take_claims(const char *where, const char *value, bool *ret_of_peer)
+{
+	*ret_of_peer = strcmp(value, "peer") == 0;
+	if (*ret_of_peer || strcmp(value, "any") == 0)
+		return 0;
+	log_error("%s%s: any or peer was expected", where, value);
+	return -EINVAL;
+}
+
+/* DIR or DIR,claims=WHOSE. A registry that says nothing gets the value of --claims after all options. */
+static int add_registry(const char *argument, struct sidecar_options *o)
+{
+	const char *claims = strstr(argument, CLAIMS);
+	size_t length = claims != NULL ? (size_t)(claims - argument) : strlen(argument);
+	struct sidecar_registry *r = &o->registries[o->nregistries];
+
+	if (o->nregistries == SIDECAR_REGISTRIES) {
+		log_error("--registry=%s: is one more than the %d registries that a sidecar can have", argument,
+			SIDECAR_REGISTRIES);
+		return -EINVAL;
+	}
+	if (argument[0] != '/' || length >= REGISTRY_MAX_PATH) {
+		log_error("--registry=%s: an absolute path shorter than %d bytes was expected", argument,
+			REGISTRY_MAX_PATH);
+		return -EINVAL;
+	}
+	memcpy(r->path, argument, length);
+	r->path[length] = '\0';
+	for (unsigned n = 0; n < o->nregistries; n++)
+		if (strcmp(o->registries[n].path, r->path) == 0) {
+			log_error("--registry=%s: was given twice", r->path);
+			return -EINVAL;
+		}
+	r->says_claims = claims != NULL;
+	o->nregistries++;
+	return claims != NULL ? take_claims("--registry=DIR" CLAIMS, claims + strlen(CLAIMS), &r->claims_of_peer) : 0;
+}
+
 static int apply(int key, const char *argument, struct sidecar_options *o)
 {
 	uint64_t port, seconds;
@@ -81,13 +124,9 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 		o->config = argument;
 		return 0;
 	case OPT_REGISTRY:
-		if (argument[0] != '/' || strlen(argument) >= REGISTRY_MAX_PATH) {
-			log_error("--registry=%s: an absolute path shorter than %d bytes was expected", argument,
-				REGISTRY_MAX_PATH);
-			return -EINVAL;
-		}
-		o->registry = argument;
-		return 0;
+		return add_registry(argument, o);
+	case OPT_CLAIMS:
+		return take_claims("--claims=", argument, &o->claims_of_peer);
 	case OPT_PROBEPORT:
 		if (parse_u64(argument, 1, UINT16_MAX, &port) < 0) {
 			log_error("--probeport=%s: a port in 1..65535 was expected", argument);
@@ -137,10 +176,7 @@ static int refuse(int key, char **argv)
 
 int sidecar_options_parse(int argc, char **argv, struct sidecar_options *ret)
 {
-	struct sidecar_options o = {.registry = REGISTRY_DEFAULT,
-		.user = DEFAULT_USER,
-		.probeport = LOCAL_RPC_PORT,
-		.recheck_s = RECHECK_S};
+	struct sidecar_options o = {.user = DEFAULT_USER, .probeport = LOCAL_RPC_PORT, .recheck_s = RECHECK_S};
 	struct option longs[ARRAY_SIZE(table) + 1] = {0};
 	char shorts[ARRAY_SIZE(table) + 2] = ":"; /* getopt prints nothing, and returns ':' for a missing value */
 	size_t nshorts = 1;
@@ -162,6 +198,11 @@ int sidecar_options_parse(int argc, char **argv, struct sidecar_options *ret)
 		log_error("%s: takes no arguments, only options (--help)", argv[optind]);
 		return -EINVAL;
 	}
+	if (o.nregistries == 0)
+		(void)add_registry(REGISTRY_DEFAULT, &o);
+	for (unsigned n = 0; n < o.nregistries; n++)
+		if (!o.registries[n].says_claims)
+			o.registries[n].claims_of_peer = o.claims_of_peer;
 	*ret = o;
 	return 0;
 }

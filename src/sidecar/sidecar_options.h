@@ -5,13 +5,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "localiofs/local_rpc.h"
 #include "sidecar/exports/server_kind.h"
+
+#define SIDECAR_REGISTRIES 64
 
 struct sidecar_options {
 	const struct server_kind *server; /* NULL: main finds it out */
 	const char *config;               /* NULL: the server's default file */
-	const char *registry;
-	const char *user; /* the registry's owner: a name, or a number */
+	struct sidecar_registry {
+		char path[REGISTRY_MAX_PATH];
+		bool claims_of_peer; /* claims=peer */
+		bool says_claims;    /* the registry's own value, not that of --claims */
+	} registries[SIDECAR_REGISTRIES];
+	unsigned nregistries; /* at least 1 */
+	bool claims_of_peer;  /* of registries that say nothing themselves */
+	const char *user;     /* the registry's owner: a name, or a number */
 	uint16_t probeport;
 	unsigned recheck_s; /* a session ends if its last UUID_IS_LOCAL is older than so many seconds */
 	bool check;

@@ -23,18 +23,9 @@
 #include <sys/types.h>
 
 #include "io/nfs_types.h"
+#include "table/id_map.h"
 
 #define ID_NOBODY 65534U
-
-#define ID_EXTENTS 340 /* UID_GID_MAP_MAX_EXTENTS of the kernel */
-
-/* /proc/PID/uid_map or gid_map: user_namespaces(7). */
-struct id_map {
-	unsigned count;
-	struct id_extent {
-		uint32_t inside, outside, length;
-	} extents[ID_EXTENTS];
-};
 
 struct namespaces {
 	struct id_map uids, gids; /* of the daemon's user namespace and its parent */
@@ -66,6 +57,3 @@ bool namespaces_owner_to_server(const struct namespaces *n, uint32_t *uid, uint3
 
 /* The credential of the daemon's own questions to the server. */
 struct nfs_cred namespaces_own_cred(const struct namespaces *n);
-
-/* Parses the text of a map. Returns 0, or -EINVAL. */
-int id_map_parse(struct id_map *m, const char *text);

@@ -13,22 +13,21 @@
 #include "sidecar/registry/owner_check.h"
 #include "sidecar/broker/packet.h"
 
-#define STACK_SIZE   (256 * 1024)
-#define STOP_WAIT_MS 2000
+#define STACK_SIZE (256 * 1024)
 
-int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s,
-	broker_session_fn run)
+int broker_start(struct broker *b, const struct broker_options *o, const struct registry_made *made)
 {
 	int r;
 
 	*b = (struct broker){.lock = PTHREAD_MUTEX_INITIALIZER,
-		.exports = exports,
+		.exports = o->exports,
+		.account = o->account,
 		.socket = made->socket,
-		.recheck_s = recheck_s,
-		.run = run,
+		.recheck_s = o->recheck_s,
+		.claims_of_peer = o->claims_of_peer,
+		.run = o->run,
 		.listener = made->listener};
 	list_init(&b->sessions);
-	account_init(&b->account);
 	nonces_init(&b->nonces, made->file->slots);
 	r = wake_open(&b->reap);
 	return r < 0 ? r : owner_check_device(&b->memfd_device);
@@ -62,7 +61,7 @@ static void add_session(struct broker *b, struct broker_session *s)
 		LOCKED(&b->lock);
 		list_remove(&s->node);
 		b->nsessions--;
-		account_end(&b->account, &s->account);
+		account_end(b->account, &s->account);
 		wake_close(&s->wake);
 		free(s);
 		hang_up(socket);
@@ -93,7 +92,7 @@ static struct broker_session *new_session(struct broker *b, int fd)
 	struct timeval timeout = {.tv_sec = 5};
 	struct account_session account;
 	struct broker_session *s;
-	int r = account_begin(&b->account, fd, &account);
+	int r = account_begin(b->account, fd, &account);
 
 	if (r == -EUSERS)
 		refuse(fd, account.uid);
@@ -103,7 +102,7 @@ static struct broker_session *new_session(struct broker *b, int fd)
 	/* A client that does not read its replies must not keep its session for ever. */
 	if (s == NULL || wake_open(&s->wake) < 0 ||
 		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout)) < 0) {
-		account_end(&b->account, &account);
+		account_end(b->account, &account);
 		if (s != NULL)
 			wake_close(&s->wake);
 		free(s);
@@ -148,7 +147,7 @@ void broker_reap(struct broker *b)
 		struct broker_session *s = CONTAINER_OF(pos, struct broker_session, node);
 
 		(void)pthread_join(s->thread, NULL); /* does not wait: the thread only returns */
-		account_end(&b->account, &s->account);
+		account_end(b->account, &s->account);
 		wake_close(&s->wake);
 		free(s);
 	}
@@ -161,29 +160,31 @@ void broker_exports_changed(struct broker *b)
 		wake_up(CONTAINER_OF(pos, struct broker_session, node)->wake);
 }
 
-void broker_stop(struct broker *b)
+void broker_begin_stop(struct broker *b)
 {
-	uint64_t deadline = now_ms() + STOP_WAIT_MS;
+	b->listener = close_fd(b->listener);
+	LOCKED(&b->lock);
+	LIST_FOREACH (pos, &b->sessions) {
+		struct broker_session *s = CONTAINER_OF(pos, struct broker_session, node);
+
+		s->stop = true;
+		wake_up(s->wake);
+	}
+}
+
+bool broker_wait_stopped(struct broker *b, uint64_t deadline)
+{
 	struct pollfd ending = {.fd = b->reap.fd, .events = POLLIN};
 
-	b->listener = close_fd(b->listener);
-	{
-		LOCKED(&b->lock);
-		LIST_FOREACH (pos, &b->sessions) {
-			struct broker_session *s = CONTAINER_OF(pos, struct broker_session, node);
-
-			s->stop = true;
-			wake_up(s->wake);
-		}
-	}
 	/* A session that a hostile descriptor blocks ends with the process. */
 	while (b->nsessions > 0 && now_ms() < deadline) {
 		broker_reap(b);
 		if (b->nsessions > 0)
-			(void)poll(&ending, 1, (int)(deadline - now_ms()));
+			(void)poll(&ending, 1, (int)(deadline - MIN(now_ms(), deadline)));
 	}
 	if (b->nsessions > 0)
 		log_warning("%u sessions did not end in time", b->nsessions);
+	return b->nsessions == 0;
 }
 
 int broker_new_nonce(struct broker_session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret)
@@ -236,7 +237,7 @@ int broker_match(struct broker *b, const uint8_t uuid[16], const struct ip_addre
 	if (s == NULL)
 		return -ENOENT;
 	if (s->matches++ == 0)
-		account_matched(&b->account, &s->account);
+		account_matched(b->account, &s->account);
 	s->peer = *peer;
 	s->peer_port = port;
 	wake_up(s->wake);

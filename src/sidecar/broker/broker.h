@@ -28,7 +28,7 @@ typedef void *(*broker_session_fn)(void *arg);
 struct broker {
 	pthread_mutex_t lock;
 	struct list sessions;
-	struct account account;
+	struct account *account; /* of all registries together */
 	unsigned nsessions;
 	struct export_store *exports;
 	broker_session_fn run;       /* the thread of each session */
@@ -36,6 +36,7 @@ struct broker {
 	struct registry_mark socket; /* the inode that clients connect to */
 	dev_t memfd_device;          /* the device of all memfds, which OWNER_PROOF must have */
 	unsigned recheck_s;          /* a match is valid for so many seconds */
+	bool claims_of_peer;         /* a client may use its own mapped ids only (claims.h) */
 	atomic_uint probeport;       /* the TCP port for probes, which the RPC thread sets; 0: none */
 	int listener;
 	struct wake reap;          /* a session's thread is about to end, or the registry is lost */
@@ -62,13 +63,23 @@ struct broker_session {
 	uint16_t peer_port;
 };
 
-/* Takes over the listener. run: the function of each session's thread. 0 or a negative errno. */
-int broker_start(struct broker *b, struct export_store *exports, const struct registry_made *made, unsigned recheck_s,
-	broker_session_fn run);
-/*
- * Sends GOODBYE(SIDECAR_STOPPED) to all clients, and waits a bounded time for their threads. The socket's name remains.
- */
-void broker_stop(struct broker *b);
+struct broker_options {
+	struct export_store *exports;
+	struct account *account;
+	unsigned recheck_s;
+	bool claims_of_peer;
+	broker_session_fn run; /* the function of each session's thread */
+};
+
+/* Starts the broker of one registry. Takes over the listener. 0 or a negative errno. */
+int broker_start(struct broker *b, const struct broker_options *o, const struct registry_made *made);
+/* Accepts no more clients, and makes each session send GOODBYE(SIDECAR_STOPPED) and end. The socket's name remains. */
+void broker_begin_stop(struct broker *b);
+
+#define BROKER_STOP_MS 2000
+
+/* Waits until all sessions have ended, at most until the deadline (now_ms()). Returns true if all have ended. */
+bool broker_wait_stopped(struct broker *b, uint64_t deadline);
 
 /* Main thread: call when the listener is readable; a client over a limit gets GOODBYE, and no thread. */
 void broker_accept(struct broker *b);

@@ -49,7 +49,8 @@ struct question {
 struct rpc_server {
 	pthread_t thread;
 	struct wake stop;
-	struct broker *broker;
+	struct broker *brokers; /* one per registry; constant */
+	unsigned nbrokers;
 	struct export_store *exports;
 	/* the fields below belong to the thread */
 	struct probe_listeners listeners;
@@ -70,13 +71,24 @@ static uint16_t nfs_port(struct rpc_server *s)
 	return port;
 }
 
+/* True if a session of any registry waits for this nonce. */
+static bool is_expected(struct rpc_server *s, const uint8_t uuid[NONCE_BYTES])
+{
+	for (unsigned n = 0; n < s->nbrokers; n++)
+		if (broker_expects(&s->brokers[n], uuid))
+			return true;
+	return false;
+}
+
 /* ---- questions: only those of the NFS server's clients count ---- */
 
 static void match(struct rpc_server *s, const struct question *q)
 {
 	char text[IP_ADDRESS_TEXT];
-	int r = broker_match(s->broker, q->nonce, &q->peer, q->port);
+	int r = -ENOENT;
 
+	for (unsigned n = 0; n < s->nbrokers && r == -ENOENT; n++)
+		r = broker_match(&s->brokers[n], q->nonce, &q->peer, q->port);
 	ip_address_format_port(&q->peer, q->port, text);
 	log_debug("probe from %s: %s", text, r < 0 ? strerror(-r) : "matched");
 }
@@ -107,7 +119,8 @@ static void look(struct rpc_server *s)
 	int r;
 
 	probe_listeners_follow(&s->listeners, port);
-	s->broker->probeport = s->listeners.port;
+	for (unsigned n = 0; n < s->nbrokers; n++)
+		s->brokers[n].probeport = s->listeners.port;
 	r = nfs_clients_look(&s->clients, port, s->listeners.server, s->listeners.nserver);
 	if (r < 0) {
 		nfs_clients_done(&s->clients);
@@ -127,7 +140,7 @@ static void forget_ended(struct rpc_server *s)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < s->nwaiting; i++)
-		if (broker_expects(s->broker, s->waiting[i].nonce))
+		if (is_expected(s, s->waiting[i].nonce))
 			s->waiting[n++] = s->waiting[i];
 	s->nwaiting = n;
 }
@@ -152,7 +165,7 @@ static void on_uuid(struct rpc_server *s, const struct connection *c, const uint
 	char text[IP_ADDRESS_TEXT];
 
 	memcpy(q.nonce, uuid, sizeof(q.nonce));
-	if (!broker_expects(s->broker, uuid)) {
+	if (!is_expected(s, uuid)) {
 		ip_address_format_port(&c->peer, c->port, text);
 		log_debug("probe from %s: no session has announced its nonce", text);
 		return;
@@ -364,7 +377,8 @@ static void close_all(struct rpc_server *s)
 	free(s);
 }
 
-int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports, struct rpc_server **ret)
+int rpc_server_start(uint16_t probeport, struct broker *brokers, unsigned nbrokers, struct export_store *exports,
+	struct rpc_server **ret)
 {
 	struct rpc_server *s = calloc(1, sizeof(*s));
 	int r;
@@ -372,7 +386,8 @@ int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_st
 	if (s == NULL)
 		return -ENOMEM;
 	probe_listeners_init(&s->listeners, probeport);
-	s->broker = broker;
+	s->brokers = brokers;
+	s->nbrokers = nbrokers;
 	s->exports = exports;
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
 		s->connections[i].fd = -1;

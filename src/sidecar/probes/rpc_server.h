@@ -19,9 +19,10 @@
 struct rpc_server;
 
 /*
- * Starts the thread. The broker and the exports must outlive it. A negative errno, after a message in the log, if no
+ * Starts the thread. The brokers and the exports must outlive it. A negative errno, after a message in the log, if no
  * thread can be made, or if the NFS server listens and no socket for probes can be opened.
  */
-int rpc_server_start(uint16_t probeport, struct broker *broker, struct export_store *exports, struct rpc_server **ret);
+int rpc_server_start(uint16_t probeport, struct broker *brokers, unsigned nbrokers, struct export_store *exports,
+	struct rpc_server **ret);
 /* Ends the thread, and closes all sockets. NULL; or s, with nothing closed, if the thread does not end within 2 s. */
 struct rpc_server *rpc_server_stop(struct rpc_server *s);

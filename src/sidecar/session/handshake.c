@@ -77,7 +77,7 @@ int session_on_hello(struct session *s, struct packet *p)
 	s->fuse_fd = steal_fd(&p->fd);
 	r = s->judged;
 	if (r >= 0 && s->fuse_fd >= 0 && p->body.hello.version == BROKER_VERSION) {
-		r = account_connect(&s->client->broker->account, &s->client->account, s->fuse_fd);
+		r = account_connect(s->client->broker->account, &s->client->account, s->fuse_fd);
 		if (r < 0 && r != -ENOTCONN) {
 			log_warning_limited("uid %u gets no backing ids: %s", s->client->account.uid, strerror(-r));
 			r = 0;

@@ -33,12 +33,19 @@ static int keep_grant(struct session *s, const struct broker_open_reply *reply, 
 	return backing_table_add(&s->ids, &b);
 }
 
+/* Finds the export of a handle, if the client may use the credential; NULL: the request has none. */
+static enum reason find_claimed(struct session *s, const struct broker_fh *fh, const struct broker_cred *cred,
+	struct location *ret)
+{
+	return cred == NULL || claims_allow(&s->claims, cred) ? locator_find(&s->locator, fh, ret) : REASON_CLAIMS;
+}
+
 static int on_open(struct session *s, struct packet *p)
 {
 	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
 		     backing_table_count(&s->ids) < s->max_ids &&
 		     (s->fuse_fd < 0 || s->client->account.connection != NULL) &&
-		     account_take(&s->client->broker->account, &s->client->account) >= 0;
+		     account_take(s->client->broker->account, &s->client->account) >= 0;
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server,
 		.at = &at,
@@ -46,7 +53,8 @@ static int on_open(struct session *s, struct packet *p)
 		.trusted = s->trusted,
 		.may_register = place};
 	struct broker_open_reply reply = {0};
-	enum reason reason = locator_find(&s->locator, &p->body.open.fh, &at);
+	enum reason reason = find_claimed(s, &p->body.open.fh,
+		p->body.open.flags & BROKER_OPEN_ATTR ? NULL : &p->body.open.cred, &at);
 	struct grant grant = {.kept = -1, .given = -1};
 	int r;
 
@@ -68,9 +76,9 @@ static int on_open(struct session *s, struct packet *p)
 		reply.reason = REASON_LIMIT;
 	}
 	if (place && reply.backing_id == 0)
-		account_give(&s->client->broker->account, &s->client->account);
+		account_give(s->client->broker->account, &s->client->account);
 	if (reply.backing_id > 0)
-		account_keep(&s->client->broker->account, &s->client->account);
+		account_keep(s->client->broker->account, &s->client->account);
 	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
@@ -78,7 +86,7 @@ static int on_open(struct session *s, struct packet *p)
 
 static int on_release(struct session *s, struct packet *p)
 {
-	struct account *account = &s->client->broker->account;
+	struct account *account = s->client->broker->account;
 	int32_t id = p->body.release.backing_id;
 	int removed, r = 0;
 
@@ -186,7 +194,7 @@ static int on_truncate(struct session *s, struct packet *p)
 	_cleanup_close_ int fd = -1;
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
-	enum reason reason = locator_find(&s->locator, &body->fh, &at);
+	enum reason reason = find_claimed(s, &body->fh, &body->cred, &at);
 	int r = reason != REASON_NONE ? session_error_of(reason) : grant_truncate(&g, body, &job.cred);
 
 	if (r >= 0)
@@ -203,7 +211,7 @@ static int on_sync_dir(struct session *s, struct packet *p)
 	struct file_job job = {.target = -1};
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
-	enum reason reason = locator_find(&s->locator, &body->fh, &at);
+	enum reason reason = find_claimed(s, &body->fh, &body->cred, &at);
 	int r = reason != REASON_NONE ? session_error_of(reason) : grant_directory(&g, body, &reason);
 	_cleanup_close_ int fd = r;
 

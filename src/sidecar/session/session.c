@@ -29,7 +29,7 @@ static int compare_int(const void *a, const void *b)
  */
 static int own_descriptors(const struct broker_session *s)
 {
-	const struct account *a = &s->broker->account;
+	const struct account *a = s->broker->account;
 	int keep[] = {STDERR_FILENO, s->socket, s->wake.fd, s->broker->reap.fd, a->inotify_fd, a->fusectl_fd};
 	unsigned first = 0;
 
@@ -185,6 +185,11 @@ static void serve(struct session *s)
 	r = locator_init(&s->locator, export_store_get(s->client->broker->exports));
 	if (r < 0)
 		return;
+	s->claims.any = !s->client->broker->claims_of_peer;
+	if (!s->claims.any && claims_of_peer(&s->claims, s->client->socket) < 0) {
+		locator_done(&s->locator);
+		return;
+	}
 	s->max_ids = MAX_IDS;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_IDS + SPARE_FDS)
 		s->max_ids = limit.rlim_cur > SPARE_FDS ? (unsigned)limit.rlim_cur - SPARE_FDS : 0;

@@ -18,6 +18,7 @@
 #include "sidecar/broker/broker.h"
 #include "sidecar/broker/packet.h"
 #include "sidecar/grant/locator.h"
+#include "sidecar/registry/claims.h"
 #include "sidecar/registry/owner_check.h"
 #include "sidecar/session/backing_table.h"
 #include "sidecar/session/file_jobs.h"
@@ -33,6 +34,7 @@ struct session {
 	int fuse_fd;  /* HELLO's descriptor, or -1 */
 	int judged;   /* session_judge_descriptor()'s result on the descriptor of PROVE or HELLO */
 	bool trusted; /* PROVE succeeded: the client owns this machine anyway */
+	struct claims claims;
 	unsigned max_ids;
 	struct backing_table ids;
 	struct file_jobs jobs;

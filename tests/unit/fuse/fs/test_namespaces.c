@@ -83,23 +83,6 @@ static void the_initial_namespace_translates_nothing(void **state)
 	assert_int_equal(namespaces_uid_to_server(&n, 4294967294), n.plain ? 4294967294 : ID_NOBODY);
 }
 
-static void a_map_may_have_340_lines_and_no_more(void **state)
-{
-	static char text[400 * 32];
-	struct id_map m;
-	size_t used = 0;
-
-	for (unsigned n = 0; n < ID_EXTENTS; n++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%u %u 1\n", n, 1000 + n);
-	assert_int_equal(id_map_parse(&m, text), 0);
-	assert_int_equal(m.count, ID_EXTENTS);
-	(void)snprintf(text + used, sizeof(text) - used, "%u %u 1\n", 400, 2000);
-	assert_int_equal(id_map_parse(&m, text), -EINVAL);
-	assert_int_equal(id_map_parse(&m, ""), -EINVAL);
-	assert_int_equal(id_map_parse(&m, "0 0\n"), -EINVAL);
-	assert_int_equal(id_map_parse(&m, "a b c\n"), -EINVAL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -108,7 +91,6 @@ int main(void)
 		cmocka_unit_test(groups_that_are_not_mapped_are_dropped),
 		cmocka_unit_test(a_file_of_an_owner_without_a_map_has_no_known_owner),
 		cmocka_unit_test(the_initial_namespace_translates_nothing),
-		cmocka_unit_test(a_map_may_have_340_lines_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

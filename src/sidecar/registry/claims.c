@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/registry/claims.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include "base/util.h"
+#include "base/whole_io.h"
+#include "sidecar/registry/peer_process.h"
+
+#define SET_IDS (UINT64_C(1) << CAP_SETUID | UINT64_C(1) << CAP_SETGID)
+
+static const char *line_of(const char *status, const char *name)
+{
+	const char *line = strstr(status, name);
+
+	return line != NULL ? line + strlen(name) : "";
+}
+
+/* True if the process may take any id of its user namespace, and had the same privileges at connect(2). */
+static bool may_set_ids(const struct ucred *peer, const char *status)
+{
+	char path[64];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)peer->pid);
+	return (strtoull(line_of(status, "\nCapEff:"), NULL, 16) & SET_IDS) == SET_IDS && stat(path, &st) == 0 &&
+	       st.st_uid == peer->uid;
+}
+
+static int take_mapped_ids(struct claims *c, pid_t pid)
+{
+	char path[64];
+	int r;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/uid_map", (int)pid);
+	r = id_map_read(&c->uids, path);
+	(void)snprintf(path, sizeof(path), "/proc/%d/gid_map", (int)pid);
+	return r < 0 ? r : id_map_read(&c->gids, path);
+}
+
+static void take_own_ids(struct claims *c, const struct ucred *peer, const char *status)
+{
+	const char *p = line_of(status, "\nGroups:");
+	char *end;
+
+	c->uids.count = c->gids.count = 0;
+	(void)id_map_add(&c->uids, peer->uid);
+	(void)id_map_add(&c->gids, peer->gid);
+	/* strtoul() would skip the end of the line, too. */
+	for (p += strspn(p, " \t"); *p != '\n' && *p != '\0'; p = end + strspn(end, " \t")) {
+		unsigned long gid = strtoul(p, &end, 10);
+
+		if (end == p || !id_map_add(&c->gids, (uint32_t)gid))
+			return;
+	}
+}
+
+int claims_of_peer(struct claims *c, int socket)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+	char path[64], status[8192];
+	ssize_t n;
+	int r = 0;
+
+	*c = (struct claims){.any = false};
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
+		return -errno;
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)peer.pid);
+	n = peer.pid > 0 ? read_small_file(path, status, sizeof(status)) : -ESRCH;
+	if (n < 0)
+		return (int)n;
+	if (may_set_ids(&peer, status))
+		r = take_mapped_ids(c, peer.pid);
+	else
+		take_own_ids(c, &peer, status);
+	/* The same process until now: otherwise the number may be another process's. */
+	return r == 0 && !peer_process_is_there(socket) ? -ESRCH : r;
+}
+
+bool claims_allow(const struct claims *c, const struct broker_cred *cred)
+{
+	uint32_t inside;
+
+	if (c->any)
+		return true;
+	if (!id_map_inside(&c->uids, cred->uid, &inside) || !id_map_inside(&c->gids, cred->gid, &inside))
+		return false;
+	for (uint32_t n = 0; n < cred->ngroups; n++)
+		if (!id_map_inside(&c->gids, cred->groups[n], &inside))
+			return false;
+	return true;
+}

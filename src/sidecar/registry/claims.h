@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The ids that a client may use in the credentials of its requests (--claims).
+ *
+ *	any     every id, as an NFS client may over the wire (AUTH_UNIX)
+ *	peer    a process with CAP_SETUID and CAP_SETGID: the ids that its user namespace maps, as the host knows them;
+ *	        another process: its own uid, its own gid and its own groups
+ *
+ * The kernel tells uid and gid of the process at the time of connect(2) (SO_PEERCRED); /proc tells the rest. A process
+ * can execute a set-user-id program, or a program with file capabilities, after connect(2), with the socket open. So
+ * the capabilities count only if /proc/PID still belongs to the uid of connect(2): the kernel gives the directory of a
+ * process that has gained privileges by execve(2) to root (fs/exec.c begin_new_exec, dumpable).
+ *
+ * A plain value of the session, constant after claims_of_peer(); no lock.
+ */
+#pragma once
+
+#include "localiofs/broker_protocol.h"
+#include "table/id_map.h"
+
+struct claims {
+	bool any;
+	struct id_map uids, gids; /* the outside ids are those that the client may use */
+};
+
+/* Looks at the process that has connected. A negative errno if the process has ended, or /proc does not show it. */
+int claims_of_peer(struct claims *c, int socket);
+
+/* True if the client may use this credential. */
+bool claims_allow(const struct claims *c, const struct broker_cred *cred);
