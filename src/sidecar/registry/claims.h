@@ -3,8 +3,8 @@
  * The ids that a client may use in the credentials of its requests (--claims).
  *
  *	any     every id, as an NFS client may over the wire (AUTH_UNIX)
- *	peer    a process with CAP_SETUID and CAP_SETGID: the ids that its user namespace maps, as the host knows them;
- *	        another process: its own uid, its own gid and its own groups
+ *	peer    a process with CAP_SYS_ADMIN, or with CAP_SETUID and CAP_SETGID, in its user namespace: the ids that the
+ *	        namespace maps, as the host knows them; another process: its own uid, its own gid and its own groups
  *
  * The kernel tells uid and gid of the process at the time of connect(2) (SO_PEERCRED); /proc tells the rest. A process
  * can execute a set-user-id program, or a program with file capabilities, after connect(2), with the socket open. So
