@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "mounter/fuse_mount.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/mount.h>
 
