@@ -270,7 +270,10 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 	}
 	quiesce(&d);
 	if (d.mounted) {
-		fuse_session_unmount(fs->session);
+		if (options->fuse_fd < 0)
+			fuse_session_unmount(fs->session);
+		else
+			kernel_mount_give_up(fs);
 		d.version->leave(&d.server, &d.place, UNMOUNT_TIMEOUT_MS);
 	}
 	if (fs->session)

@@ -215,3 +215,13 @@ int kernel_mount_take(struct fs *fs, int fuse_fd, char *sentence, size_t size)
 		set_read_ahead(fs);
 	return 0;
 }
+
+void kernel_mount_give_up(struct fs *fs)
+{
+	struct capture c = capture_begin();
+	char why[512];
+
+	/* It also runs fusermount3 to unmount "/dev/fd/N", which fails: the program that has mounted unmounts. */
+	fuse_session_unmount(fs->session);
+	capture_end(&c, false, why, sizeof(why));
+}

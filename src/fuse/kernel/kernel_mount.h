@@ -31,3 +31,6 @@ int kernel_mount(struct fs *fs, const char *directory, char *sentence, size_t si
  * descriptor. At the daemon's end the mount stays, without a daemon, until that program unmounts.
  */
 int kernel_mount_take(struct fs *fs, int fuse_fd, char *sentence, size_t size);
+
+/* Ends the rings and closes the descriptor of such a mount. */
+void kernel_mount_give_up(struct fs *fs);
