@@ -28,6 +28,7 @@
 #include "mount/mountinfo.h"
 #include "process.h"
 #include "remount.h"
+#include "table/id_map.h"
 
 #define HANDOVER_TIMEOUT_MS 120000
 
@@ -267,6 +268,19 @@ static int wait_for_child(pid_t child, int fd, const sigset_t *mask)
 	return exit_code_of(interrupted ? SIGTERM : status);
 }
 
+/*
+ * Until the first GETATTR the kernel takes uid 0 for the owner of the mount's root (fs/fuse/inode.c
+ * fuse_get_root_inode). A user namespace that does not map uid 0 may then create no file there.
+ */
+static void tell_owner_of_root(const char *directory)
+{
+	struct id_map uids;
+	struct stat st;
+
+	if (id_map_read(&uids, "/proc/self/uid_map") == 0 && !id_map_is_plain(&uids))
+		(void)stat(directory, &st);
+}
+
 /* Only the child keeps the lock of the mount point: its mount or its end releases the lock. */
 static int run_in_background(const struct command *c, int lock)
 {
@@ -292,6 +306,8 @@ static int run_in_background(const struct command *c, int lock)
 	(void)close_fd(lock);
 	r = wait_for_child(child, fds[0], &mask);
 	(void)close(fds[0]);
+	if (r == EXIT_OK && !is_handed(c))
+		tell_owner_of_root(c->directory);
 	return r;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "ctl/mounts/ask.h"
 
+#include <sys/stat.h>
+
 #include "base/log.h"
 #include "base/util.h"
 #include "localiofs/control.h"
@@ -105,13 +107,15 @@ static int take_type(const struct mountinfo *m, void *arg)
 int ask_answers(const char *dir)
 {
 	_cleanup_close_ int fd = -1;
+	struct stat st;
 
 	if (mountinfo_at(dir, take_type, NULL) <= 0) {
 		log_error("%s: " NOT_A_ROOT, dir);
 		return -EINVAL;
 	}
 	fd = open(dir, CONTROL_OPEN_FLAGS);
-	if (fd >= 0)
+	/* fstat(2) also tells the kernel the owner of the root, which a user namespace needs before the first write. */
+	if (fd >= 0 && fstat(fd, &st) == 0)
 		return 0;
 	log_error("%s: %s", dir, open_error(errno));
 	return -EIO;
