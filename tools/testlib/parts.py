@@ -21,9 +21,9 @@ START_TIMEOUT = 30  # seconds; a sanitizer build on a busy machine is slow
 STOP_TIMEOUT = 15
 
 
-def tcp_answers(port):
+def tcp_answers(port, address="127.0.0.1"):
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        socket.create_connection((address, port), timeout=1).close()
         return True
     except OSError:
         return False
