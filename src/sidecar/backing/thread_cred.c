@@ -80,12 +80,16 @@ int thread_cred_check(char *ret_missing, size_t size)
 
 int thread_cred_confine(bool bind_reserved)
 {
+	bool bounds = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) != 0;
+
 	capng_clear(CAPNG_SELECT_BOTH);
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].cap);
 	if (bind_reserved) /* probeport= below 1024 */
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_BIND_SERVICE);
-	(void)capng_apply(CAPNG_SELECT_BOUNDS); /* needs CAP_SETPCAP, which the service manager may have removed */
+	/* libcap-ng logs a failure. The service manager may have removed CAP_SETPCAP, and has bounded the set itself then. */
+	if (bounds)
+		(void)capng_apply(CAPNG_SELECT_BOUNDS);
 	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
 		return -EPERM;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
