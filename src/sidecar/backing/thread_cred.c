@@ -87,7 +87,10 @@ int thread_cred_confine(bool bind_reserved)
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].cap);
 	if (bind_reserved) /* probeport= below 1024 */
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_BIND_SERVICE);
-	/* libcap-ng logs a failure. The service manager may have removed CAP_SETPCAP, and has bounded the set itself then. */
+	/*
+	 * libcap-ng logs a failure. The service manager may have removed CAP_SETPCAP, and has bounded the set itself
+	 * then.
+	 */
 	if (bounds)
 		(void)capng_apply(CAPNG_SELECT_BOUNDS);
 	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
