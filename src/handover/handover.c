@@ -102,6 +102,28 @@ int handover_listen(const char *path, char *sentence, size_t size)
 	return steal_fd(&fd);
 }
 
+/* True if the file at the path is the socket that this process has bound: the kernel lists both with one inode. */
+static bool is_own(int listener, const char *path)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNSPEC};
+	socklen_t length = sizeof(a);
+	_cleanup_close_ int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (getsockname(listener, (struct sockaddr *)&a, &length) < 0 || strcmp(a.sun_path, path) != 0)
+		return false;
+	return probe >= 0 && connect(probe, (struct sockaddr *)&a, sizeof(a)) == 0 &&
+	       getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == getpid();
+}
+
+void handover_end(int listener, const char *path)
+{
+	if (is_own(listener, path))
+		(void)unlink(path);
+	(void)close(listener);
+}
+
 static int send_offer(int socket, int fuse_fd)
 {
 	char text[OFFER_MAX], pids[NAMESPACE_NAME], users[NAMESPACE_NAME];
@@ -166,7 +188,7 @@ int handover_give(int listener, int fuse_fd, uid_t uid, int timeout_ms, int stop
 			return fail(sentence, size, -errno, "poll: %s", strerror(errno));
 		if (n > 0 && p[1].revents)
 			return fail(sentence, size, -ECANCELED, "a signal has ended the wait for a daemon");
-		if (n == 0 && end <= now_ms())
+		if (end <= now_ms()) /* also if connections keep coming */
 			return fail(sentence, size, -ETIMEDOUT, "no daemon of uid %u has come within %d s",
 				(unsigned)uid, timeout_ms / 1000);
 		if (n <= 0)

@@ -10,9 +10,9 @@
  * take the mount along. Both keep the connection open until one of them ends, so each learns of the other's end.
  *
  * The mounter checks the uid of the connecting process (SO_PEERCRED), and the mode of the socket lets all users
- *connect. The daemon checks that the descriptor is one of /dev/fuse with a mount. The pids and ids in FUSE requests are
- *those of the mounter's namespaces, so the mounter names them as /proc/self/ns does, and the daemon compares them with
- *its own.
+ * connect. The daemon checks that the descriptor is one of /dev/fuse with a mount. The pids and ids in FUSE requests
+ * are those of the mounter's namespaces, so the mounter names them as /proc/self/ns does, and the daemon compares them
+ * with its own.
  *
  * No state; any thread. All functions return 0 or a descriptor, or a negative errno and a sentence for people.
  */
@@ -33,6 +33,9 @@ struct handover {
 
 /* Listens on the path. Replaces a socket at this path on which no process listens any more. */
 int handover_listen(const char *path, char *sentence, size_t size);
+
+/* Closes the listener, and removes its socket from the path, unless the path has another file by now. */
+void handover_end(int listener, const char *path);
 
 /*
  * Waits until a process of this uid has taken the descriptor; closes the connections of other users. Returns the

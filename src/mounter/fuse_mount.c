@@ -63,14 +63,18 @@ static unsigned attributes_of(unsigned long flags)
 	       (flags & MS_NOATIME ? MOUNT_ATTR_NOATIME : MOUNT_ATTR_RELATIME);
 }
 
+int fuse_mount_open_directory(const char *directory, char *sentence, size_t size)
+{
+	int fd = open(directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? fail(sentence, size, directory, -errno) : fd;
+}
+
 int fuse_mount(const struct fuse_mount_options *o, struct fuse_mount *ret, char *sentence, size_t size)
 {
-	_cleanup_close_ int dir = open(o->directory, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	_cleanup_close_ int fuse_fd = -1, fs = -1, mount_fd = -1;
 	int r;
 
-	if (dir < 0)
-		return fail(sentence, size, o->directory, -errno);
 	fuse_fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	if (fuse_fd < 0)
 		return fail(sentence, size, "/dev/fuse", -errno);
@@ -81,7 +85,8 @@ int fuse_mount(const struct fuse_mount_options *o, struct fuse_mount *ret, char 
 	if (r < 0)
 		return fail(sentence, size, o->directory, r);
 	mount_fd = fsmount(fs, FSMOUNT_CLOEXEC, attributes_of(o->flags));
-	if (mount_fd < 0 || move_mount(mount_fd, "", dir, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (mount_fd < 0 ||
+		move_mount(mount_fd, "", o->directory_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return fail(sentence, size, o->directory, -errno);
 	*ret = (struct fuse_mount){.fuse_fd = steal_fd(&fuse_fd), .mount_fd = steal_fd(&mount_fd)};
 	return 0;

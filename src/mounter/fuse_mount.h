@@ -2,8 +2,8 @@
 /*
  * A FUSE mount whose daemon is another process. The struct is a value of its owner; one thread.
  *
- * The mount is made with fsopen(2), fsmount(2) and move_mount(2) on descriptors: a user who controls a directory on the
- * path cannot make the mount appear, or disappear, in another place.
+ * The mount is made with fsopen(2), fsmount(2) and move_mount(2) on descriptors. The directory is opened once, before
+ * the first mount: a user who controls a directory on the path cannot move a later mount, or the unmounting, elsewhere.
  */
 #pragma once
 
@@ -11,9 +11,10 @@
 #include <sys/types.h>
 
 struct fuse_mount_options {
-	const char *directory;
-	const char *source; /* SERVER:/EXPORT, shown in /proc/mounts */
-	uid_t uid;          /* of the daemon: user_id and group_id of the mount */
+	const char *directory; /* for messages */
+	int directory_fd;      /* O_PATH; of fuse_mount_open_directory() */
+	const char *source;    /* SERVER:/EXPORT, shown in /proc/mounts */
+	uid_t uid;             /* of the daemon: user_id and group_id of the mount */
 	gid_t gid;
 	unsigned long
 		flags; /* MS_RDONLY, MS_NOEXEC ...; nosuid and nodev are always set, since the daemon is a stranger */
@@ -25,6 +26,9 @@ struct fuse_mount {
 };
 
 #define FUSE_MOUNT_NONE ((struct fuse_mount){.fuse_fd = -1, .mount_fd = -1})
+
+/* Opens the directory; refuses a symbolic link. Returns the descriptor, or a negative errno and a sentence. */
+int fuse_mount_open_directory(const char *directory, char *sentence, size_t size);
 
 /* Mounts. Returns 0, or a negative errno and a sentence. */
 int fuse_mount(const struct fuse_mount_options *o, struct fuse_mount *ret, char *sentence, size_t size);

@@ -21,6 +21,7 @@
 #include "mount/mount_spec.h"
 #include "mount/options.h"
 #include "mounter/fuse_mount.h"
+#include "table/id_map.h"
 
 #define TIMEOUT_S 120
 
@@ -113,6 +114,14 @@ static int take_switch(struct mounter *m, struct numbers *n, int opt, const char
 	}
 }
 
+/* The uid with which the kernel shows all users that this user namespace does not map; UINT32_MAX if it maps all. */
+static uid_t overflow_uid(void)
+{
+	struct id_map uids;
+
+	return id_map_read(&uids, "/proc/self/uid_map") == 0 && id_map_is_plain(&uids) ? UINT32_MAX : 65534;
+}
+
 static int parse(struct mounter *m, int argc, char **argv)
 {
 	static const struct option switches[] = {{"socket", required_argument, NULL, 's'},
@@ -137,6 +146,11 @@ static int parse(struct mounter *m, int argc, char **argv)
 		return wrong("%d arguments; expected SERVER:/EXPORT and a directory", argc - optind);
 	if (mount_spec_parse(argv[optind], &spec, sentence, sizeof(sentence)) < 0)
 		return wrong("%s", sentence);
+	if (n.uid == overflow_uid())
+		return wrong("--uid=%u: the kernel shows users whom this user namespace does not map with this uid; "
+			     "expected a "
+			     "user of its own",
+			(unsigned)n.uid);
 	m->timeout_s = (unsigned)n.timeout;
 	m->mount = (struct fuse_mount_options){.source = argv[optind],
 		.directory = argv[optind + 1],
@@ -228,6 +242,11 @@ int main(int argc, char **argv)
 		log_error("signalfd: %s", strerror(errno));
 		return EXIT_FAIL;
 	}
+	m.mount.directory_fd = fuse_mount_open_directory(m.mount.directory, sentence, sizeof(sentence));
+	if (m.mount.directory_fd < 0) {
+		log_error("%s", sentence);
+		return EXIT_FAIL;
+	}
 	listener = handover_listen(m.socket, sentence, sizeof(sentence));
 	if (listener < 0) {
 		log_error("%s", sentence);
@@ -236,7 +255,7 @@ int main(int argc, char **argv)
 	do
 		r = serve_once(&m, listener, sentence, sizeof(sentence));
 	while (r == 0 && m.stay);
-	(void)unlink(m.socket);
+	handover_end(listener, m.socket);
 	if (r == -ECANCELED && m.stay)
 		return EXIT_OK;
 	if (r < 0)

@@ -8,7 +8,7 @@
  * shown as 65534 (nobody). The kernel refuses writes to such files (fs/namei.c HAS_UNMAPPED_ID).
  *
  * FUSE requests have the ids of the user namespace in which the mount was made (fs/fuse/dev.c fuse_req_init), and pids
- *of its pid namespace. If another program has made the mount, its namespaces may be others than the daemon's:
+ * of its pid namespace. If another program has made the mount, its namespaces may be others than the daemon's:
  *
  *	user namespace    the ids in requests are those of the mount's namespace, and are not translated
  *	pid namespace     a pid in a request may be another process's here, so /proc is not read: callers have no

@@ -8,7 +8,8 @@
  * names. Each is squashed; then the server's own rule for READ and WRITE must allow the access, and the kernel must,
  * too (except for the owner, who is always allowed).
  *
- * The functions have no state; claimable_rights() changes the calling thread's credentials while it runs.
+ * With --claims=peer, grant.c demands the rights of the request's own credential as well. The functions have no state;
+ * claimable_rights() changes the calling thread's credentials while it runs.
  */
 #pragma once
 

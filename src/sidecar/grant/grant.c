@@ -91,7 +91,14 @@ static void register_file(const struct grant_context *g, const struct access_fil
 		reply->reason = REASON_LIMIT;
 		return;
 	}
-	if (claimable_rights(g->server, file, &g->at->perms, &may_read, &may_write) < 0 || !may_read) {
+	if (claimable_rights(g->server, file, &g->at->perms, &may_read, &may_write) < 0)
+		may_read = may_write = false;
+	if (g->own_rights) {
+		may_read = may_read && (reply->access & (NFS_ACCESS_READ | NFS_ACCESS_EXECUTE)) != 0;
+		may_write = may_write && (reply->access & NFS_ACCESS_MODIFY) != 0 &&
+			    (reply->access & NFS_ACCESS_EXTEND) != 0;
+	}
+	if (!may_read) {
 		reply->reason = REASON_UNREADABLE;
 		return;
 	}

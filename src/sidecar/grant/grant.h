@@ -17,6 +17,8 @@ struct grant_context {
 	const struct server_kind *server;
 	const struct location *at;
 	bool may_register; /* false: the session is at its limit of ids */
+	bool own_rights;   /* an id gives the rights of the request's credential only, not of all that AUTH_UNIX can say
+			    */
 	bool trusted;      /* the client may get a descriptor for writing */
 	int fuse_fd;       /* the descriptor on which ids are registered; -1: the client has sent none */
 };

@@ -23,14 +23,17 @@ static const char *line_of(const char *status, const char *name)
 	return line != NULL ? line + strlen(name) : "";
 }
 
-/* True if the process may take any id of its user namespace, and had the same privileges at connect(2). */
+/*
+ * True if the process may take any id of its user namespace, and had the same privileges at connect(2). The file is
+ * looked at, not the directory /proc/PID, which always has the process's euid (fs/proc/base.c task_dump_owner).
+ */
 static bool may_set_ids(const struct ucred *peer, const char *status)
 {
 	uint64_t caps = strtoull(line_of(status, "\nCapEff:"), NULL, 16);
 	char path[64];
 	struct stat st;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d", (int)peer->pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)peer->pid);
 	return ((caps & ADMIN) != 0 || (caps & SET_IDS) == SET_IDS) && stat(path, &st) == 0 && st.st_uid == peer->uid;
 }
 
@@ -45,21 +48,19 @@ static int take_mapped_ids(struct claims *c, pid_t pid)
 	return r < 0 ? r : id_map_read(&c->gids, path);
 }
 
-static void take_own_ids(struct claims *c, const struct ucred *peer, const char *status)
+/* The groups at connect(2): those in /proc may be of a set-user-id program that the process has executed since. */
+static void take_own_ids(struct claims *c, int socket, const struct ucred *peer)
 {
-	const char *p = line_of(status, "\nGroups:");
-	char *end;
+	gid_t groups[ID_EXTENTS];
+	socklen_t size = sizeof(groups);
 
 	c->uids.count = c->gids.count = 0;
 	(void)id_map_add(&c->uids, peer->uid);
 	(void)id_map_add(&c->gids, peer->gid);
-	/* strtoul() would skip the end of the line, too. */
-	for (p += strspn(p, " \t"); *p != '\n' && *p != '\0'; p = end + strspn(end, " \t")) {
-		unsigned long gid = strtoul(p, &end, 10);
-
-		if (end == p || !id_map_add(&c->gids, (uint32_t)gid))
-			return;
-	}
+	if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups, &size) < 0)
+		return;
+	for (size_t n = 0; n < size / sizeof(groups[0]); n++)
+		(void)id_map_add(&c->gids, groups[n]);
 }
 
 int claims_of_peer(struct claims *c, int socket)
@@ -80,7 +81,7 @@ int claims_of_peer(struct claims *c, int socket)
 	if (may_set_ids(&peer, status))
 		r = take_mapped_ids(c, peer.pid);
 	else
-		take_own_ids(c, &peer, status);
+		take_own_ids(c, socket, &peer);
 	/* The same process until now: otherwise the number may be another process's. */
 	return r == 0 && !peer_process_is_there(socket) ? -ESRCH : r;
 }

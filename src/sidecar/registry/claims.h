@@ -6,10 +6,11 @@
  *	peer    a process with CAP_SYS_ADMIN, or with CAP_SETUID and CAP_SETGID, in its user namespace: the ids that the
  *	        namespace maps, as the host knows them; another process: its own uid, its own gid and its own groups
  *
- * The kernel tells uid and gid of the process at the time of connect(2) (SO_PEERCRED); /proc tells the rest. A process
- * can execute a set-user-id program, or a program with file capabilities, after connect(2), with the socket open. So
- * the capabilities count only if /proc/PID still belongs to the uid of connect(2): the kernel gives the directory of a
- * process that has gained privileges by execve(2) to root (fs/exec.c begin_new_exec, dumpable).
+ * The kernel tells uid, gid and groups of the process at the time of connect(2) (SO_PEERCRED, SO_PEERGROUPS); /proc
+ * tells the rest. A process can execute a set-user-id program, or a program with file capabilities, after connect(2),
+ * with the socket open. So the capabilities count only if /proc/PID/status still belongs to the uid of connect(2): the
+ * kernel gives the files of a process that has gained privileges by execve(2) to root (fs/exec.c begin_new_exec,
+ * dumpable).
  *
  * A plain value of the session, constant after claims_of_peer(); no lock.
  */

@@ -50,6 +50,7 @@ static int on_open(struct session *s, struct packet *p)
 	struct grant_context g = {.server = s->locator.table->server,
 		.at = &at,
 		.fuse_fd = s->fuse_fd,
+		.own_rights = !s->claims.any,
 		.trusted = s->trusted,
 		.may_register = place};
 	struct broker_open_reply reply = {0};

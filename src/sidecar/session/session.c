@@ -187,6 +187,7 @@ static void serve(struct session *s)
 		return;
 	s->claims.any = !s->client->broker->claims_of_peer;
 	if (!s->claims.any && claims_of_peer(&s->claims, s->client->socket) < 0) {
+		(void)packet_send_status(s->client->socket, BROKER_GOODBYE, 0, -EACCES, REASON_CLAIMS);
 		locator_done(&s->locator);
 		return;
 	}

@@ -82,8 +82,8 @@ static struct client start_in(const struct fixture *f, unsigned long flags, prep
 	if (c.pid == 0) {
 		int s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prepare(f);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* setresuid(2) would take it back */
 		if (connect(s, (const struct sockaddr *)&f->address, sizeof(f->address)) < 0)
 			_exit(1);
 		if (program)
@@ -121,6 +121,18 @@ static void end(struct client *c)
 	(void)kill(c->pid, SIGKILL);
 	(void)waitpid(c->pid, NULL, 0);
 	(void)close(c->socket);
+}
+
+static void wait_for_sleep(const struct client *c)
+{
+	char path[64], comm[64] = "";
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)c->pid);
+	for (int tries = 0; tries < MAX_WAIT && strcmp(comm, "sleep\n") != 0; tries++) {
+		(void)read_small_file(path, comm, sizeof(comm));
+		(void)usleep(10000);
+	}
+	assert_string_equal(comm, "sleep\n");
 }
 
 static bool allows(const struct claims *c, uint32_t uid, uint32_t gid, uint32_t group)
@@ -235,9 +247,11 @@ static void root_of_a_namespace_may_claim_its_mapped_ids(void **state)
 	struct claims claims;
 
 	NEEDS_ROOT(f);
-	c = start_in(f, CLONE_NEWUSER, become_inner_root, NULL);
+	/* The program makes the process's files in /proc its own again: the kernel took them at setresuid(2). */
+	c = start_in(f, CLONE_NEWUSER, become_inner_root, "/bin/sleep");
 	write_maps(c.pid, "0 100000 10\n");
 	assert_int_equal(write(f->go[1], ".", 1), 1);
+	wait_for_sleep(&c);
 	claims = look(f, &c);
 	assert_true(allows(&claims, 100000, 100000, 100009));
 	assert_false(allows(&claims, 100010, 100000, 100000));
@@ -246,37 +260,75 @@ static void root_of_a_namespace_may_claim_its_mapped_ids(void **state)
 	end(&c);
 }
 
-/* A program with the set-user-id bit: the socket stays open, and the process has all capabilities. */
-static void a_program_that_gains_privileges_gains_no_claims(void **state)
+/* Runs a copy of sleep(1), which this command prepares, after connect(2): the socket stays open. */
+static struct claims look_at_program(const struct fixture *f, const char *prepare)
 {
-	struct fixture *f = *state;
-	char folder[] = "/var/tmp/test_claims.XXXXXX", program[64], command[160], comm[64] = "";
+	char folder[] = "/var/tmp/test_claims.XXXXXX", program[64], command[256];
 	struct client c;
 	struct claims claims;
 
-	NEEDS_ROOT(f);
 	assert_non_null(mkdtemp(folder));
 	(void)chmod(folder, 0755);
 	(void)snprintf(program, sizeof(program), "%s/sleep", folder);
-	(void)snprintf(command, sizeof(command), "cp /bin/sleep %s && chmod 4755 %s", program, program);
+	(void)snprintf(command, sizeof(command), "cp /bin/sleep %s && %s %s", program, prepare, program);
 	assert_int_equal(system(command), 0);
 	c = start(f, become_user, program);
 	c.socket = accept(f->listener, NULL, NULL);
-	for (int tries = 0; tries < MAX_WAIT && strcmp(comm, "sleep\n") != 0; tries++) {
-		char path[64];
-
-		(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)c.pid);
-		(void)read_small_file(path, comm, sizeof(comm));
-		(void)usleep(10000);
-	}
-	assert_string_equal(comm, "sleep\n");
+	wait_for_sleep(&c);
 	assert_int_equal(claims_of_peer(&claims, c.socket), 0);
-	assert_true(allows(&claims, 1001, 2001, 3));
-	assert_false(allows(&claims, 0, 2001, 3));
-	assert_false(allows(&claims, 1002, 2001, 3));
 	end(&c);
 	(void)unlink(program);
 	(void)rmdir(folder);
+	return claims;
+}
+
+static void a_program_that_gains_privileges_gains_no_claims(void **state)
+{
+	static const char *const programs[] = {"chmod 4755", "setcap cap_sys_admin,cap_setuid,cap_setgid=ep"};
+	struct fixture *f = *state;
+
+	NEEDS_ROOT(f);
+	for (int n = 0; n < 2; n++) {
+		struct claims claims = look_at_program(f, programs[n]);
+
+		assert_true(allows(&claims, 1001, 2001, 3));
+		assert_false(allows(&claims, 0, 2001, 3));
+		assert_false(allows(&claims, 1002, 2001, 3));
+	}
+}
+
+/* sudo(8), for example, takes the groups of another user before it asks for a password. */
+static void groups_taken_after_connect_are_not_claimed(void **state)
+{
+	const gid_t others[] = {2002};
+	struct fixture *f = *state;
+	struct claims claims;
+	struct client c;
+	int s, pair[2];
+	char byte;
+
+	NEEDS_ROOT(f);
+	assert_int_equal(pipe(pair), 0);
+	c = (struct client){.pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL)};
+	if (c.pid == 0) {
+		s = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		if (syscall(SYS_setgroups, 0, NULL) < 0 || syscall(SYS_setresgid, 2001, 2001, 2001) < 0 ||
+			syscall(SYS_setresuid, 1001, 1001, 0) < 0 ||
+			connect(s, (const struct sockaddr *)&f->address, sizeof(f->address)) < 0 ||
+			syscall(SYS_setresuid, 1001, 0, 0) < 0 || syscall(SYS_setgroups, 1, others) < 0 ||
+			syscall(SYS_setresuid, 1001, 1001, 1001) < 0 || write(pair[1], ".", 1) != 1)
+			_exit(1);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* setresuid(2) would take it back */
+		for (;;)
+			(void)pause();
+	}
+	assert_int_equal(read(pair[0], &byte, 1), 1);
+	claims = look(f, &c);
+	assert_true(allows(&claims, 1001, 2001, 2001));
+	assert_false(allows(&claims, 1001, 2001, 2002));
+	end(&c);
+	(void)close(pair[0]);
+	(void)close(pair[1]);
 }
 
 static void a_process_that_has_ended_claims_nothing(void **state)
@@ -302,6 +354,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(root_without_capabilities_may_claim_its_own_ids, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(root_of_a_namespace_may_claim_its_mapped_ids, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_program_that_gains_privileges_gains_no_claims, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(groups_taken_after_connect_are_not_claimed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_process_that_has_ended_claims_nothing, set_up, tear_down),
 	};
 
