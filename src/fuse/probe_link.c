@@ -54,6 +54,7 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 
 	idle_ids_end_sessions_but(d->fs.idle, up ? generation : 0);
 	if (up) {
+		server_near(d->fs.server);
 		idle_ids_new_session(d->fs.idle);
 		backing_ids_new_session(d->fs.ids);
 	}

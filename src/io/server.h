@@ -203,6 +203,7 @@ struct server_ops {
 	void (*create)(struct server *s, struct nfs_call *call);
 	void (*append)(struct server *s, struct nfs_call *call);
 	void (*stats)(struct server *s, struct server_stats *ret);
+	void (*near)(struct server *s);
 	void (*stop)(struct server *s);
 	void (*free)(struct server *s);
 };
@@ -257,6 +258,12 @@ static inline void server_create(struct server *s, struct nfs_call *call)
 static inline void server_append(struct server *s, struct nfs_call *call)
 {
 	s->ops->append(s, call);
+}
+
+/* The server is on this host: when it goes, look for it often, since looking costs little. Any thread. */
+static inline void server_near(struct server *s)
+{
+	s->ops->near(s);
 }
 
 /* Any thread, at any time. */

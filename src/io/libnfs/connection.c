@@ -14,13 +14,13 @@
 #include "base/log.h"
 #include "net/tcp.h"
 
-#define BACKOFF_MIN_MS        20
-#define BACKOFF_MAX_MS        15000 /* while the server does not answer */
-#define BACKOFF_MAX_PROVEN_MS 1000  /* while the server answers calls, but the connection breaks again and again */
-#define STEADY_MS             5000  /* a connection that was up for so long ends the backoff */
-#define CONNECT_TIMEOUT_MS    10000
-#define NULL_TIMEOUT_MS       10000
-#define RESEND_TIMEOUT_MS     5000
+#define BACKOFF_MIN_MS       20
+#define BACKOFF_MAX_MS       15000 /* while the server does not answer */
+#define BACKOFF_MAX_SHORT_MS 1000  /* while the server answers calls, but the connection breaks; or on this host */
+#define STEADY_MS            5000  /* a connection that was up for so long ends the backoff */
+#define CONNECT_TIMEOUT_MS   10000
+#define NULL_TIMEOUT_MS      10000
+#define RESEND_TIMEOUT_MS    5000
 
 static struct nfs_call *from_node(struct list *node)
 {
@@ -247,9 +247,9 @@ void connection_close(struct connection *c)
 	c->fd = close_fd(c->fd);
 }
 
-void connection_back_off(struct connection *c, uint64_t now)
+void connection_back_off(struct connection *c, uint64_t now, bool near)
 {
-	unsigned most = c->proven ? BACKOFF_MAX_PROVEN_MS : BACKOFF_MAX_MS;
+	unsigned most = c->proven || near ? BACKOFF_MAX_SHORT_MS : BACKOFF_MAX_MS;
 	uint32_t jitter = 0;
 
 	if (c->up_since > 0 && now - c->up_since >= STEADY_MS)

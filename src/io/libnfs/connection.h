@@ -89,5 +89,8 @@ void connection_take(struct connection *c, struct nfs_call *call);
 /* Closes the connection. Its calls stay, and are sent again when the connection is up. */
 void connection_close(struct connection *c);
 
-/* Sets retry_at: each attempt without success doubles the wait, to which jitter is added. */
-void connection_back_off(struct connection *c, uint64_t now);
+/*
+ * Sets retry_at: each attempt without success doubles the wait, to which jitter is added. near: the server is on this
+ * host, so the waits stay short.
+ */
+void connection_back_off(struct connection *c, uint64_t now, bool near);

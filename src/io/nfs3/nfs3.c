@@ -37,6 +37,11 @@ static void nfs3_stop(struct server *s)
 	nfs3_loop_stop(nfs3_of(s));
 }
 
+static void nfs3_near(struct server *s)
+{
+	nfs3_of(s)->near = true;
+}
+
 static int look_at_export(struct server *s, const struct nfs_fh *root, struct server_export *ret)
 {
 	return nfs3_look_at_export(s, root, &nfs3_of(s)->options.own, nfs3_of(s)->options.no_acl, ret);
@@ -62,6 +67,7 @@ static const struct server_ops nfs3_ops = {.look_at_export = look_at_export,
 	.create = nfs3_create,
 	.append = nfs3_append,
 	.stats = nfs3_stats,
+	.near = nfs3_near,
 	.stop = nfs3_stop,
 	.free = nfs3_free};
 

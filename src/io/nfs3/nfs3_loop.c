@@ -142,7 +142,7 @@ static void lose(struct nfs3 *c, struct connection *on, int error)
 			return;
 		}
 	}
-	connection_back_off(on, now);
+	connection_back_off(on, now, c->near);
 }
 
 static void delay(struct nfs3 *c, struct nfs_call *call, unsigned ms)

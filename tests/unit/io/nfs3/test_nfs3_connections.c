@@ -70,6 +70,22 @@ static void a_server_that_answers_null_only_is_asked_less_and_less_often(void **
 	assert_int_equal(c.call.error, -ENOTCONN);
 }
 
+/* After so many attempts another client would wait for more than 10 s. */
+static void a_server_on_this_host_is_asked_every_second(void **state)
+{
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct server_options){0});
+	uint64_t begin;
+
+	server_near(t);
+	for (int n = 0; n < 10; n++)
+		hang_up(take_connection(s, NULL));
+	begin = now_ms();
+	hang_up(take_connection(s, NULL));
+	assert_true(now_ms() - begin < least_wait(9));
+	server_free(t);
+}
+
 static void backoff_begins_anew_when_calls_were_answered_for_a_while(void **state)
 {
 	struct fake_server *s = *state;
@@ -297,6 +313,7 @@ int main(void)
 		TEST(the_port_stays_when_the_server_closes_in_order),
 		TEST(a_server_that_hangs_up_is_asked_less_and_less_often),
 		TEST(a_server_that_answers_null_only_is_asked_less_and_less_often),
+		TEST(a_server_on_this_host_is_asked_every_second),
 		TEST(backoff_begins_anew_when_calls_were_answered_for_a_while),
 		TEST(calls_are_spread_over_all_connections),
 		TEST(a_lost_call_waits_for_its_own_connection),
