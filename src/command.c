@@ -2,7 +2,6 @@
 #include "command.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -28,18 +27,6 @@ static void usage(const struct command *c)
 	options_usage(stdout);
 }
 
-static int PRINTF(1, 2) wrong(const char *format, ...)
-{
-	char sentence[512];
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, ap);
-	va_end(ap);
-	log_error("%s", sentence);
-	return EXIT_USAGE;
-}
-
 static const char *switches(const struct command *c)
 {
 	return c->helper ? "-o OPTIONS, -s, -f, -n, -v, -t TYPE"
@@ -52,7 +39,8 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 	switch (opt) {
 	case 'o':
 		if (c->nlists == COMMAND_LISTS_MAX)
-			return wrong("-o was given more than %d times; join the options in one list, with commas",
+			return log_error_as(EXIT_USAGE,
+				"-o was given more than %d times; join the options in one list, with commas",
 				COMMAND_LISTS_MAX);
 		c->lists[c->nlists++] = optarg;
 		break;
@@ -75,7 +63,8 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 	case 't': /* the type in mount(8)'s arguments */
 		break;
 	case 'N':
-		return wrong("-N: localiofs cannot change its namespace; use nsenter(1) to mount in another namespace");
+		return log_error_as(EXIT_USAGE,
+			"-N: localiofs cannot change its namespace; use nsenter(1) to mount in another namespace");
 	case 'h':
 		usage(c);
 		exit(EXIT_OK);
@@ -83,17 +72,18 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 		(void)printf("localiofs %s\n", LOCALIOFS_VERSION);
 		exit(EXIT_OK);
 	case ':':
-		return wrong(SHORT ": a value is missing%s", SHORTEN(word, 80),
+		return log_error_as(EXIT_USAGE, SHORT ": a value is missing%s", SHORTEN(word, 80),
 			optopt == 'o' ? "; expected a list of mount options" : "");
 	default:
-		return wrong(SHORT " is no switch; expected %s", SHORTEN(word, 80), switches(c));
+		return log_error_as(EXIT_USAGE, SHORT " is no switch; expected %s", SHORTEN(word, 80), switches(c));
 	}
 	return EXIT_OK;
 }
 
 static int third_argument(const char *word)
 {
-	(void)wrong(SHORT ": a third argument; expected only SERVER:/EXPORT and a directory", SHORTEN(word, 80));
+	(void)log_error_as(EXIT_USAGE, SHORT ": a third argument; expected only SERVER:/EXPORT and a directory",
+		SHORTEN(word, 80));
 	return -1;
 }
 
@@ -108,7 +98,7 @@ static int parse_options(struct command *c, bool debug)
 		c->options.remount |= options_ask_remount(c->lists[i]);
 	for (int i = 0; i < c->nlists; i++)
 		if (options_parse(&c->options, c->lists[i], c->sloppy, sentence, sizeof(sentence)) < 0)
-			return wrong("%s", sentence);
+			return log_error_as(EXIT_USAGE, "%s", sentence);
 	return EXIT_OK;
 }
 
@@ -163,13 +153,15 @@ static int check_handed(const struct command *c, const char *word)
 	unsigned long given = options_mount_flags(&c->options);
 
 	if (c->options.remount)
-		return wrong("remount: expected the directory of the mount, not its descriptor");
+		return log_error_as(EXIT_USAGE, "remount: expected the directory of the mount, not its descriptor");
 	if (!c->fuse_socket && c->fuse_fd <= STDERR_FILENO)
-		return wrong("mount point " SHORT ": expected a descriptor above 2", SHORTEN(word, 80));
+		return log_error_as(EXIT_USAGE, "mount point " SHORT ": expected a descriptor above 2",
+			SHORTEN(word, 80));
 	for (size_t n = 0; n < ARRAY_SIZE(flags); n++)
 		if (given & flags[n].flag)
-			return wrong("option %s: the mount exists already; give this option to the program that has "
-				     "mounted",
+			return log_error_as(EXIT_USAGE,
+				"option %s: the mount exists already; give this option to the program that has "
+				"mounted",
 				flags[n].name);
 	return EXIT_OK;
 }
@@ -186,21 +178,23 @@ int command_parse(struct command *c, int argc, char **argv)
 	if (n < 0)
 		return EXIT_USAGE;
 	if (n < (c->fuse_socket ? 1 : 2))
-		return wrong("%s: expected SERVER:/EXPORT DIR [-o OPTIONS]; localiofs --help lists the options",
+		return log_error_as(EXIT_USAGE,
+			"%s: expected SERVER:/EXPORT DIR [-o OPTIONS]; localiofs --help lists the options",
 			n == 0 ? "no arguments" : "no directory");
 	if (n == 2 && c->fuse_socket)
-		return wrong(SHORT ": with --fuse-socket another program has mounted; expected only SERVER:/EXPORT",
+		return log_error_as(EXIT_USAGE,
+			SHORT ": with --fuse-socket another program has mounted; expected only SERVER:/EXPORT",
 			SHORTEN(words[1], 80));
 	r = parse_options(c, debug);
 	if (r != EXIT_OK)
 		return r;
 	c->spec_text = words[0];
 	if (mount_spec_parse(words[0], &c->spec, sentence, sizeof(sentence)) < 0)
-		return wrong("%s", sentence);
+		return log_error_as(EXIT_USAGE, "%s", sentence);
 	if (c->fuse_socket || is_descriptor(words[1], &c->fuse_fd))
 		return check_handed(c, words[1]);
 	if (!realpath(words[1], c->directory))
-		return wrong("mount point " SHORT ": %s", SHORTEN(words[1][0] ? words[1] : "\"\"", 200),
-			strerror(errno));
+		return log_error_as(EXIT_USAGE, "mount point " SHORT ": %s",
+			SHORTEN(words[1][0] ? words[1] : "\"\"", 200), strerror(errno));
 	return EXIT_OK;
 }

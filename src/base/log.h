@@ -60,6 +60,9 @@ bool log_limit_take(struct log_limit *limit, int priority);
 			log_message(LOG_WARNING, __VA_ARGS__);                       \
 	} while (0)
 
+/* Logs an error, and has the value: return log_error_as(EXIT_FAILURE, "..."). */
+#define log_error_as(value, ...) (log_message(LOG_ERR, __VA_ARGS__), (value))
+
 #define log_error(...)   log_message(LOG_ERR, __VA_ARGS__)
 #define log_warning(...) log_message(LOG_WARNING, __VA_ARGS__)
 #define log_info(...)    log_message(LOG_INFO, __VA_ARGS__)

@@ -3,8 +3,20 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+int sentence_fail(char *sentence, size_t size, int error, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(sentence, size, format, ap);
+	va_end(ap);
+	return error;
+}
 
 int parse_u64(const char *s, uint64_t min, uint64_t max, uint64_t *ret)
 {

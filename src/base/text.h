@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Parses, cleans and shortens text from peers, the kernel and the user. Any thread may call. */
+/* Parses, cleans and shortens text from peers, the kernel and the user, and writes sentences. Any thread may call. */
 #pragma once
 
 #include <stdint.h>
@@ -10,6 +10,9 @@
 /* Format and arguments for printf() that print the first n bytes of a text, and "..." if the text is longer. */
 #define SHORT         "%.*s%s"
 #define SHORTEN(s, n) (int)MIN(strlen(s), (size_t)(n)), (s), strlen(s) > (n) ? "..." : ""
+
+/* Writes the sentence about an error, and returns the error. */
+int PRINTF(4, 5) sentence_fail(char *sentence, size_t size, int error, const char *format, ...);
 
 /*
  * Parses a decimal number in [min, max]. 0, -EINVAL (also for a sign or a blank) or -ERANGE; a failure leaves *ret

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Transfers all bytes with several calls of read(2) or write(2), and continues after a signal. Any thread may call. */
+/* Reads and writes files as a whole: all bytes, with as many system calls as needed. Any thread may call. */
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -10,6 +11,12 @@
  * or a negative errno.
  */
 ssize_t read_small_file(const char *path, char *buf, size_t size);
+
+/*
+ * Reads the number of a line "NAME:\tNUMBER" of /proc/PID/fdinfo (proc(5)) for a descriptor of the calling thread.
+ * -ENOENT if /proc is not mounted; -ENODATA if the kernel has no such line for this kind of descriptor.
+ */
+int read_fdinfo(int fd, const char *name, uint64_t *ret);
 
 /* Writes all bytes; 0 or a negative errno. */
 int write_all(int fd, const void *buf, size_t len);

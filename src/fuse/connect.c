@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "fuse/daemon_parts.h"
 #include "fuse/known/known.h"
 #include "io/nfs3/nfs3.h"
@@ -96,7 +97,7 @@ static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, si
 	(void)sem_init(&d->connected, 0, 0);
 	r = d->version->start(&d->server, &d->place, &d->fs.server);
 	if (r < 0)
-		return daemon_fail(sentence, size, r, "cannot start the NFS connection: %s", strerror(-r));
+		return sentence_fail(sentence, size, r, "cannot start the NFS connection: %s", strerror(-r));
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += timeout_ms / 1000;
 	do
@@ -105,7 +106,7 @@ static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, si
 	if (r == 0)
 		return 0;
 	server_stats(d->fs.server, &stats);
-	return daemon_fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u: %s", d->name,
+	return sentence_fail(sentence, size, r, "%s: the NFS server at %s does not answer on port %u: %s", d->name,
 		d->fs.server_address, d->fs.server_port,
 		d->version->why_away(stats.last_error < 0 ? stats.last_error : -ETIMEDOUT));
 }
@@ -129,10 +130,10 @@ static int learn_export(struct daemon *d, char *sentence, size_t size)
 	int r = server_look_at_export(fs->server, &d->place.root, &export);
 
 	if (r < 0) /* for the caller of daemon_run(), -EPERM means that this user may not mount */
-		return daemon_fail(sentence, size, r == -EPERM ? -EACCES : r,
+		return sentence_fail(sentence, size, r == -EPERM ? -EACCES : r,
 			"%s: the server does not say what the export's root is: %s", d->name, strerror(-r));
 	if (!S_ISDIR(export.root.mode))
-		return daemon_fail(sentence, size, -ENOTDIR, "%s: the export is not a directory", d->name);
+		return sentence_fail(sentence, size, -ENOTDIR, "%s: the export is not a directory", d->name);
 	r = inode_table_get(fs->inodes, &d->place.root, &export.root, &fs->root); /* the first: FUSE_ROOT_ID */
 	if (r < 0)
 		return r;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/daemon.h"
 
-#include <stdarg.h>
 #include <string.h>
 
 #include "fuse/acl/acl.h"
@@ -26,16 +25,6 @@
 #define FUSE_MINOR_INC_EPOCH 44 /* the FUSE protocol's minor version with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
 #define UNMOUNT_TIMEOUT_MS   2000
 #define MAX_BACKGROUND       128 /* requests without a waiting caller: aio, read-ahead, RELEASE. FUSE's default: 12 */
-
-int daemon_fail(char *sentence, size_t size, int error, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(sentence, size, format, ap);
-	va_end(ap);
-	return error;
-}
 
 /* user_allow_other in fuse.conf(5) lets users other than root share their mounts. */
 static bool may_allow_other(void)
@@ -138,7 +127,7 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 	r = kernel_mount_new_session(fs, &ops, sentence, size);
 	/* Before mounting, so that a signal that ends the daemon also unmounts. */
 	if (r == 0 && fuse_set_signal_handlers(fs->session) != 0)
-		r = daemon_fail(sentence, size, -EIO, "cannot set signal handlers");
+		r = sentence_fail(sentence, size, -EIO, "cannot set signal handlers");
 	if (r == 0)
 		r = d->options->fuse_fd < 0 ? kernel_mount(fs, d->options->directory, sentence, size)
 					    : kernel_mount_take(fs, d->options->fuse_fd, sentence, size);
@@ -194,7 +183,7 @@ static int start(struct daemon *d, char *sentence, size_t size)
 	if (r == 0 && !fs->ring_waits)
 		r = -ENOMEM;
 	if (r < 0)
-		return daemon_fail(sentence, size, r, "%s", strerror(-r));
+		return sentence_fail(sentence, size, r, "%s", strerror(-r));
 	inode_table_on_free(fs->inodes, inode_freed, fs);
 	if (d->options->fuse_fd < 0)
 		r = kernel_mount_check_device(sentence, size);
@@ -266,7 +255,7 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 	r = start(&d, sentence, size);
 	if (r == 0) {
 		r = run_loop(&d);
-		r = r < 0 ? daemon_fail(sentence, size, r, "the FUSE loop ended: %s", strerror(-r)) : 0;
+		r = r < 0 ? sentence_fail(sentence, size, r, "the FUSE loop ended: %s", strerror(-r)) : 0;
 	}
 	quiesce(&d);
 	if (d.mounted) {

@@ -26,9 +26,6 @@ struct daemon {
 	bool root_stale; /* the server does not know the root's handle; only struct server's loop thread uses this */
 };
 
-/* Writes the sentence, and returns the error. */
-int PRINTF(4, 5) daemon_fail(char *sentence, size_t size, int error, const char *format, ...);
-
 /*
  * connect.c: finds the export, connects, and asks for the root's attributes and the sizes of requests. Tries until the
  * server answers or refuses, or the time is over (retry=, bg, mounttimeout=); the last attempt comes at the end of that

@@ -13,5 +13,5 @@
  */
 int fuse_fd_check(int fd, char *sentence, size_t size);
 
-/* The device number of the descriptor's mount, "major:minor"; empty if the kernel does not tell (before Linux 6.18). */
+/* The device number of the descriptor's mount, "major:minor"; empty if the kernel does not tell the number. */
 void fuse_fd_device(int fd, char *ret, size_t size);

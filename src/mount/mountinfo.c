@@ -74,28 +74,10 @@ static int take_wanted(const struct mountinfo *m, void *arg)
 	return w->f(m, w->arg);
 }
 
-/* Reads the id from /proc, because statx(2) on another user's FUSE mount fails, or never returns. */
-static int mount_id(int fd, uint64_t *ret)
-{
-	char name[64], text[1024], *line;
-	ssize_t n;
-
-	(void)snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", fd);
-	n = read_small_file(name, text, sizeof(text));
-	if (n < 0)
-		return (int)n;
-	line = strstr(text, "mnt_id:");
-	if (!line)
-		return -EIO;
-	line += strlen("mnt_id:");
-	line += strspn(line, " \t");
-	line[strcspn(line, "\n")] = '\0';
-	return parse_u64(line, 0, UINT64_MAX, ret);
-}
-
 static int find_wanted(int fd, struct wanted *w)
 {
-	int r = mount_id(fd, &w->id);
+	/* Not statx(2), which fails on another user's FUSE mount, or never returns. */
+	int r = read_fdinfo(fd, "mnt_id", &w->id);
 
 	if (r == 0)
 		r = mountinfo_each(take_wanted, w);

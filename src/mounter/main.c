@@ -9,7 +9,6 @@
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -55,23 +54,11 @@ static void usage(void)
 		TIMEOUT_S);
 }
 
-static int PRINTF(1, 2) wrong(const char *format, ...)
-{
-	char sentence[512];
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(sentence, sizeof(sentence), format, ap);
-	va_end(ap);
-	log_error("%s", sentence);
-	return EXIT_USAGE;
-}
-
 static int take_number(const char *name, const char *text, uint64_t max, uint64_t *ret)
 {
 	if (parse_u64(text, 0, max, ret) < 0)
-		return wrong("--%s=" SHORT ": expected a number from 0 to %llu", name, SHORTEN(text, 80),
-			(unsigned long long)max);
+		return log_error_as(EXIT_USAGE, "--%s=" SHORT ": expected a number from 0 to %llu", name,
+			SHORTEN(text, 80), (unsigned long long)max);
 	return EXIT_OK;
 }
 
@@ -99,8 +86,9 @@ static int take_switch(struct mounter *m, struct numbers *n, int opt, const char
 		m->stay = true;
 		return EXIT_OK;
 	case 'o':
-		return options_parse(&m->options, optarg, false, sentence, sizeof(sentence)) < 0 ? wrong("%s", sentence)
-												 : EXIT_OK;
+		return options_parse(&m->options, optarg, false, sentence, sizeof(sentence)) < 0
+			       ? log_error_as(EXIT_USAGE, "%s", sentence)
+			       : EXIT_OK;
 	case 'h':
 		usage();
 		exit(EXIT_OK);
@@ -108,9 +96,10 @@ static int take_switch(struct mounter *m, struct numbers *n, int opt, const char
 		(void)printf("localiofs-mounter %s\n", LOCALIOFS_VERSION);
 		exit(EXIT_OK);
 	case ':':
-		return wrong(SHORT ": a value is missing", SHORTEN(word, 80));
+		return log_error_as(EXIT_USAGE, SHORT ": a value is missing", SHORTEN(word, 80));
 	default:
-		return wrong(SHORT " is no switch; localiofs-mounter --help lists all", SHORTEN(word, 80));
+		return log_error_as(EXIT_USAGE, SHORT " is no switch; localiofs-mounter --help lists all",
+			SHORTEN(word, 80));
 	}
 }
 
@@ -141,15 +130,15 @@ static int parse(struct mounter *m, int argc, char **argv)
 	if (r != EXIT_OK)
 		return r;
 	if (!m->socket)
-		return wrong("no --socket=PATH was given, where the daemon gets the descriptor");
+		return log_error_as(EXIT_USAGE, "no --socket=PATH was given, where the daemon gets the descriptor");
 	if (argc - optind != 2)
-		return wrong("%d arguments; expected SERVER:/EXPORT and a directory", argc - optind);
+		return log_error_as(EXIT_USAGE, "%d arguments; expected SERVER:/EXPORT and a directory", argc - optind);
 	if (mount_spec_parse(argv[optind], &spec, sentence, sizeof(sentence)) < 0)
-		return wrong("%s", sentence);
+		return log_error_as(EXIT_USAGE, "%s", sentence);
 	if (n.uid == overflow_uid())
-		return wrong("--uid=%u: the kernel shows users whom this user namespace does not map with this uid; "
-			     "expected a "
-			     "user of its own",
+		return log_error_as(EXIT_USAGE,
+			"--uid=%u: is also the uid of all users that this user namespace does not map; expected "
+			"another user",
 			(unsigned)n.uid);
 	m->timeout_s = (unsigned)n.timeout;
 	m->mount = (struct fuse_mount_options){.source = argv[optind],

@@ -2,6 +2,7 @@
 #include "sidecar/broker/account.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
@@ -294,22 +295,16 @@ static void sweep(struct account *a)
 static int identify(const struct account *a, int fuse_fd, uint64_t *ret_dev, uint64_t *ret_inode)
 {
 	struct pollfd alive = {.fd = fuse_fd};
-	char name[64], text[512], *line;
+	char name[32];
 	struct stat st;
 
-	(void)snprintf(name, sizeof(name), "/proc/thread-self/fdinfo/%d", fuse_fd);
 	*ret_dev = *ret_inode = 0;
-	if (a->fusectl_fd >= 0 && read_small_file(name, text, sizeof(text)) > 0) {
-		line = strstr(text, "fuse_connection:\t");
-		if (line != NULL) {
-			line += strlen("fuse_connection:\t");
-			line[strcspn(line, "\n")] = '\0';
-			if (parse_u64(line, 1, UINT32_MAX, ret_dev) < 0 ||
-				fstatat(a->fusectl_fd, line, &st, AT_SYMLINK_NOFOLLOW) < 0)
-				*ret_dev = 0;
-			else
-				*ret_inode = st.st_ino;
-		}
+	if (a->fusectl_fd >= 0 && read_fdinfo(fuse_fd, "fuse_connection", ret_dev) == 0) {
+		(void)snprintf(name, sizeof(name), "%" PRIu64, *ret_dev);
+		if (fstatat(a->fusectl_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			*ret_dev = 0;
+		else
+			*ret_inode = st.st_ino;
 	}
 	/*
 	 * fuse_dev_poll() reports an error for an aborted connection. An unmounted connection is aborted before its
