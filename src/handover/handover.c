@@ -2,7 +2,6 @@
 #include "handover/handover.h"
 
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -18,21 +17,11 @@
 #define RETRY_MS       100
 #define ANSWER_MS      5000 /* a daemon that has connected must take the descriptor in this time */
 
-static int PRINTF(4, 5) fail(char *sentence, size_t size, int error, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(sentence, size, format, ap);
-	va_end(ap);
-	return error;
-}
-
 static int address_of(const char *path, struct sockaddr_un *ret, char *sentence, size_t size)
 {
 	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
 	if (path[0] == '\0' || strlen(path) >= sizeof(ret->sun_path))
-		return fail(sentence, size, -EINVAL, "socket " SHORT ": expected a path of 1 to %zu bytes",
+		return sentence_fail(sentence, size, -EINVAL, "socket " SHORT ": expected a path of 1 to %zu bytes",
 			SHORTEN(path[0] ? path : "\"\"", 200), sizeof(ret->sun_path) - 1);
 	memcpy(ret->sun_path, path, strlen(path));
 	return 0;
@@ -87,7 +76,7 @@ int handover_listen(const char *path, char *sentence, size_t size)
 	if (r < 0)
 		return r;
 	if (fd < 0)
-		return fail(sentence, size, -errno, "socket: %s", strerror(errno));
+		return sentence_fail(sentence, size, -errno, "socket: %s", strerror(errno));
 	/* No chmod(2) or chown(2) afterwards: in a directory of another user the path may lead elsewhere by then. */
 	mask = umask(0111);
 	r = bind(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ? -errno : 0;
@@ -97,29 +86,28 @@ int handover_listen(const char *path, char *sentence, size_t size)
 	if (r == 0 && listen(fd, 16) < 0)
 		r = -errno;
 	if (r < 0)
-		return fail(sentence, size, r, "socket " SHORT ": %s", SHORTEN(path, 200),
+		return sentence_fail(sentence, size, r, "socket " SHORT ": %s", SHORTEN(path, 200),
 			r == -EADDRINUSE ? "another process listens there, or the path is not a socket" : strerror(-r));
 	return steal_fd(&fd);
 }
 
-/* True if the file at the path is the socket that this process has bound: the kernel lists both with one inode. */
-static bool is_own(int listener, const char *path)
+/* True if a connection to the path comes to this process. */
+static bool is_own(const char *path)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNSPEC};
-	socklen_t length = sizeof(a);
-	_cleanup_close_ int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	char sentence[256];
+	struct sockaddr_un a;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	if (getsockname(listener, (struct sockaddr *)&a, &length) < 0 || strcmp(a.sun_path, path) != 0)
-		return false;
-	return probe >= 0 && connect(probe, (struct sockaddr *)&a, sizeof(a)) == 0 &&
-	       getsockopt(probe, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == getpid();
+	return fd >= 0 && address_of(path, &a, sentence, sizeof(sentence)) == 0 &&
+	       connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0 &&
+	       getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.pid == getpid();
 }
 
 void handover_end(int listener, const char *path)
 {
-	if (is_own(listener, path))
+	if (is_own(path))
 		(void)unlink(path);
 	(void)close(listener);
 }
@@ -185,11 +173,11 @@ int handover_give(int listener, int fuse_fd, uid_t uid, int timeout_ms, int stop
 		_cleanup_close_ int socket = -1;
 
 		if (n < 0 && errno != EINTR)
-			return fail(sentence, size, -errno, "poll: %s", strerror(errno));
+			return sentence_fail(sentence, size, -errno, "poll: %s", strerror(errno));
 		if (n > 0 && p[1].revents)
-			return fail(sentence, size, -ECANCELED, "a signal has ended the wait for a daemon");
+			return sentence_fail(sentence, size, -ECANCELED, "a signal has ended the wait for a daemon");
 		if (end <= now_ms()) /* also if connections keep coming */
-			return fail(sentence, size, -ETIMEDOUT, "no daemon of uid %u has come within %d s",
+			return sentence_fail(sentence, size, -ETIMEDOUT, "no daemon of uid %u has come within %d s",
 				(unsigned)uid, timeout_ms / 1000);
 		if (n <= 0)
 			continue;
@@ -221,15 +209,16 @@ static int connect_until(const char *path, uint64_t end, char *sentence, size_t 
 	int r = address_of(path, &a, sentence, size);
 
 	while (r == 0) {
-		_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		/* EAGAIN while the mounter has a full queue: connect(2) would wait for longer than the end. */
+		_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 		if (fd < 0)
-			return fail(sentence, size, -errno, "socket: %s", strerror(errno));
+			return sentence_fail(sentence, size, -errno, "socket: %s", strerror(errno));
 		if (connect(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
 			return steal_fd(&fd);
 		r = -errno;
 		if (!may_come(path, r) || end <= now_ms())
-			return fail(sentence, size, r,
+			return sentence_fail(sentence, size, r,
 				"socket " SHORT ": %s; expected localiofs-mounter to listen there", SHORTEN(path, 200),
 				strerror(-r));
 		(void)poll(NULL, 0, RETRY_MS);
@@ -295,7 +284,7 @@ int handover_take(const char *path, int timeout_ms, struct handover *ret, char *
 	r = receive_offer(socket, end, ret);
 	fuse_fd = steal_fd(&ret->fuse_fd);
 	if (r < 0)
-		return fail(sentence, size, r, "socket " SHORT ": %s", SHORTEN(path, 200),
+		return sentence_fail(sentence, size, r, "socket " SHORT ": %s", SHORTEN(path, 200),
 			r == -ECONNRESET ? "the mounter has sent no descriptor; it serves one user only (--uid)"
 			: r == -EPROTO   ? "the message there is not localiofs-mounter's"
 					 : strerror(-r));
@@ -303,7 +292,8 @@ int handover_take(const char *path, int timeout_ms, struct handover *ret, char *
 	if (r < 0)
 		return r;
 	if (send(socket, &taken, 1, MSG_NOSIGNAL) != 1)
-		return fail(sentence, size, -EPIPE, "socket " SHORT ": the mounter has ended", SHORTEN(path, 200));
+		return sentence_fail(sentence, size, -EPIPE, "socket " SHORT ": the mounter has ended",
+			SHORTEN(path, 200));
 	ret->fuse_fd = steal_fd(&fuse_fd);
 	return steal_fd(&socket);
 }
