@@ -70,13 +70,15 @@ int namespaces_groups_to_server(const struct namespaces *n, gid_t *groups, int c
 	if (n->plain || !n->outside)
 		return count;
 	for (int i = 0; i < count; i++)
-		if (id_map_outside(&n->gids, groups[i], &groups[kept]))
+		if (groups[i] != ID_NOBODY && id_map_outside(&n->gids, groups[i], &groups[kept]))
 			kept++;
 	return kept;
 }
 
 bool namespaces_owner_to_server(const struct namespaces *n, uint32_t *uid, uint32_t *gid)
 {
+	if (!n->plain && (*uid == ID_NOBODY || *gid == ID_NOBODY))
+		return false;
 	return id_map_outside(&n->uids, *uid, uid) && id_map_outside(&n->gids, *gid, gid);
 }
 

@@ -25,7 +25,9 @@
 #include "io/nfs_types.h"
 #include "table/id_map.h"
 
-#define ID_NOBODY 65534U
+#define ID_NOBODY                                                                                           \
+	65534U /* in /proc and stat(2), the kernel shows this id for all that a user namespace does not map \
+		*/
 
 struct namespaces {
 	struct id_map uids, gids; /* of the daemon's user namespace and its parent */
@@ -49,10 +51,16 @@ uint32_t namespaces_gid_to_server(const struct namespaces *n, uint32_t gid);
 uint32_t namespaces_uid_from_server(const struct namespaces *n, uint32_t uid);
 uint32_t namespaces_gid_from_server(const struct namespaces *n, uint32_t gid);
 
-/* Translates groups from /proc, in place, for the server. Drops groups that are not mapped. Returns their number. */
+/*
+ * Translates groups from /proc, in place, for the server. Drops groups that are not mapped, and ID_NOBODY, which may
+ * stand for such a group. Returns their number.
+ */
 int namespaces_groups_to_server(const struct namespaces *n, gid_t *groups, int count);
 
-/* Translates the owner in a stat(2) of this process to the server's ids. False if an id is not mapped. */
+/*
+ * Translates the owner in a stat(2) of this process to the server's ids. False if an id is not mapped, or is ID_NOBODY
+ * in a namespace of its own.
+ */
 bool namespaces_owner_to_server(const struct namespaces *n, uint32_t *uid, uint32_t *gid);
 
 /* The credential of the daemon's own questions to the server. */

@@ -53,7 +53,7 @@ static void map_inside_translates_nothing(void **state)
 static void groups_that_are_not_mapped_are_dropped(void **state)
 {
 	struct namespaces n = container(true);
-	gid_t groups[] = {65536, 3, 70000, 0};
+	gid_t groups[] = {65536, 3, 65534, 0}; /* the third is also the sign of a group that is not mapped */
 
 	assert_int_equal(namespaces_groups_to_server(&n, groups, 4), 2);
 	assert_int_equal(groups[0], 100002);
@@ -70,6 +70,11 @@ static void a_file_of_an_owner_without_a_map_has_no_known_owner(void **state)
 	assert_int_equal(gid, 1000);
 	uid = 70000;
 	assert_false(namespaces_owner_to_server(&n, &uid, &gid));
+	uid = 1;
+	gid = ID_NOBODY; /* mapped, and also the sign of a group that is not mapped */
+	assert_false(namespaces_owner_to_server(&n, &uid, &gid));
+	n.plain = true;
+	assert_true(namespaces_owner_to_server(&n, &uid, &gid));
 }
 
 static void the_initial_namespace_translates_nothing(void **state)
