@@ -188,8 +188,7 @@ static int end_lost(struct sidecar *s, struct broker *b, const char *path)
 	log_error("%s: the registry's file was cut short, by a process with CAP_DAC_OVERRIDE that sees the registry "
 		  "writable: no mount can become local by it any more; containers must get the registry read-only",
 		path);
-	broker_begin_stop(b);
-	(void)broker_wait_stopped(b, now_ms() + BROKER_STOP_MS);
+	broker_begin_stop(b); /* loop() reaps its sessions; a session that hangs must not delay the other tenants */
 	for (unsigned n = 0; n < s->nbrokers; n++)
 		left |= s->brokers[n].listener >= 0;
 	return left ? 0 : -EFAULT;

@@ -23,7 +23,7 @@ struct nfs3 {
 	pthread_t thread;
 	struct wake wake;
 	atomic_bool stopping;
-	atomic_bool near; /* the server was on this host when it was last heard of */
+	atomic_bool near; /* a session has found the server on this host once */
 	atomic_uint_fast64_t calls[NFS_PROC_COUNT];
 
 	/* Under the lock. */
