@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * small-ops OPERATION PREFIX FIRST COUNT THREADS SECONDS: the speed of operations on many small files. OPERATION is
- * open (open, read 4 KiB, close) or stat. The names of the COUNT files are PREFIX and a number, from FIRST on. Each
- * thread uses its own files in turn for SECONDS, or each file once if SECONDS is 0. Prints operations per second.
+ * small-ops OPERATION PREFIX FIRST COUNT THREADS SECONDS: the speed of operations on many small files. The table below
+ * has the operations. The names of the COUNT files are PREFIX and a number, from FIRST on. Each thread uses its own
+ * files in turn for SECONDS, or each file once if SECONDS is 0. Prints operations per second.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 struct work {
 	pthread_t thread;
 	const char *prefix;
-	bool opens;
+	int (*operation)(const char *path);
 	unsigned first, count; /* of the thread's files */
 	double seconds;
 	unsigned long done;
@@ -41,6 +41,13 @@ static int look(const char *path)
 	return stat(path, &st);
 }
 
+static int look_in_vain(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? -1 : errno == ENOENT ? 0 : -1;
+}
+
 static int read_file(const char *path)
 {
 	char data[4096];
@@ -50,6 +57,86 @@ static int read_file(const char *path)
 		return -1;
 	r = read(fd, data, sizeof(data)) < 0 ? -1 : 0;
 	return close(fd) < 0 ? -1 : r;
+}
+
+static int make_file(const char *path, int flags, bool synced)
+{
+	static const char data[4096];
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644), r;
+
+	if (fd < 0)
+		return -1;
+	r = write(fd, data, sizeof(data)) == (ssize_t)sizeof(data) && (!synced || fsync(fd) == 0) ? 0 : -1;
+	return close(fd) < 0 ? -1 : r;
+}
+
+static int create(const char *path)
+{
+	return make_file(path, 0, false);
+}
+
+static int create_exclusively(const char *path)
+{
+	return make_file(path, O_EXCL, false);
+}
+
+static int create_synced(const char *path)
+{
+	return make_file(path, 0, true);
+}
+
+static int change_mode(const char *path)
+{
+	return chmod(path, 0600);
+}
+
+static int make_directory(const char *path)
+{
+	return mkdir(path, 0755);
+}
+
+/* The new name is in the same directory. */
+static int move(const char *path)
+{
+	char other[4096];
+
+	(void)snprintf(other, sizeof(other), "%.4000s.moved", path);
+	return rename(path, other);
+}
+
+/* As a mail server delivers: a new file is made stable, gets its name, and is removed later. */
+static int deliver(const char *path)
+{
+	char other[4096];
+
+	(void)snprintf(other, sizeof(other), "%.4000s.new", path);
+	return make_file(other, O_EXCL, true) == 0 && rename(other, path) == 0 ? unlink(path) : -1;
+}
+
+static const struct {
+	const char *name;
+	int (*operation)(const char *path);
+} operations[] = {
+	{"open", read_file}, /* open, read 4 KiB, close */
+	{"stat", look},
+	{"absent", look_in_vain},
+	{"create", create}, /* create, write 4 KiB, close */
+	{"create-excl", create_exclusively},
+	{"create-fsync", create_synced},
+	{"chmod", change_mode},
+	{"mkdir", make_directory},
+	{"rmdir", rmdir},
+	{"unlink", unlink},
+	{"rename", move},
+	{"mail", deliver},
+};
+
+static int (*find(const char *name))(const char *path)
+{
+	for (size_t n = 0; n < sizeof(operations) / sizeof(operations[0]); n++)
+		if (strcmp(operations[n].name, name) == 0)
+			return operations[n].operation;
+	return NULL;
 }
 
 static void *work(void *arg)
@@ -66,7 +153,7 @@ static void *work(void *arg)
 		if (w->seconds > 0 && n % 64 == 0 && now() >= end)
 			break;
 		(void)snprintf(path, sizeof(path), "%s%u", w->prefix, w->first + n % w->count);
-		if ((w->opens ? read_file(path) : look(path)) < 0) {
+		if (w->operation(path) < 0) {
 			perror(path);
 			exit(1);
 		}
@@ -82,8 +169,8 @@ int main(int argc, char **argv)
 	unsigned first, count, threads;
 	double begin;
 
-	if (argc != 7 || (strcmp(argv[1], "open") != 0 && strcmp(argv[1], "stat") != 0)) {
-		(void)fprintf(stderr, "usage: small-ops open|stat PREFIX FIRST COUNT THREADS SECONDS\n");
+	if (argc != 7 || !find(argv[1])) {
+		(void)fprintf(stderr, "usage: small-ops OPERATION PREFIX FIRST COUNT THREADS SECONDS\n");
 		return 2;
 	}
 	first = (unsigned)strtoul(argv[3], NULL, 10);
@@ -96,7 +183,7 @@ int main(int argc, char **argv)
 	begin = now();
 	for (unsigned n = 0; n < threads; n++) {
 		all[n] = (struct work){.prefix = argv[2],
-			.opens = strcmp(argv[1], "open") == 0,
+			.operation = find(argv[1]),
 			.first = first + count / threads * n,
 			.count = count / threads,
 			.seconds = strtod(argv[6], NULL)};

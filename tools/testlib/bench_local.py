@@ -60,6 +60,7 @@ class Cell:
 
 class Local:
     """Inside tools/testenv without a mount."""
+    ours = OURS
 
     def __init__(self, options):
         self.options = options
@@ -73,15 +74,18 @@ class Local:
 
     # ---- the paths ----
 
-    def mount_all(self):
-        self.paths["native"] = self.backing
-        for name, how in OURS.items():
+    def mount_ours(self):
+        for name, how in self.ours.items():
             where = self.top / name
             where.mkdir(parents=True)
             options = [os.environ["LOCALIOFS_OPTS"], how, self.options.mount_opts]
             self.lib.mount(where, ",".join(filter(None, options)))
             self.lib.wait_state("remote" if name == "remote" else "local", where)
             self.paths[name] = where
+
+    def mount_all(self):
+        self.paths["native"] = self.backing
+        self.mount_ours()
         if self.options.server == "knfsd" and LOCALIO.exists():
             where = self.top / "nfs"
             where.mkdir()

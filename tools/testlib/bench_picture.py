@@ -1,7 +1,8 @@
 """The table of tools/bench local as an SVG picture: per cell and path a bar, as long as the ratio to native."""
 from xml.sax.saxutils import escape
 
-COLOURS = {"passthrough": "#1b7837", "uring": "#5aae61", "remote": "#9970ab", "nfs+localio": "#2166ac", "nfs": "#92c5de"}
+COLOURS = {"passthrough": "#1b7837", "uring": "#5aae61", "remote": "#9970ab", "commit=close": "#5aae61",
+           "nfs+localio": "#2166ac", "nfs": "#92c5de", "nfs3": "#2166ac", "nfs4.2": "#92c5de"}
 COLUMNS = [["data"], ["opens", "names"]]  # two columns fit a screen
 LEFT, WIDTH, BAR, GAP = 232, 250, 7, 6
 COLUMN = LEFT + WIDTH + 48
@@ -49,15 +50,15 @@ def draw_legend(shown):
     return lines
 
 
-def draw(result):
+def draw(result, columns=COLUMNS):
     shown = [path for path in result["paths"] if path in COLOURS]
     lines, height = draw_legend(shown), 0
-    for number, groups in enumerate(COLUMNS):
+    for number, groups in enumerate(columns):
         drawn, y = draw_column(groups, result, shown, LEFT + number * COLUMN)
         lines += drawn
         height = max(height, y)
     return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(COLUMNS) * COLUMN}" height="{height + 6}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(columns) * COLUMN}" height="{height + 6}" '
         'font-family="sans-serif" font-size="10">',
         '<rect width="100%" height="100%" fill="white"/>',
         text(10, 18, "localiofs beside the server's own directory (1.00): longer is better. Hot: the same was done right "

@@ -1,0 +1,138 @@
+"""tools/bench names: operations on names and small files, beside the server's own directory and the floor of FUSE."""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from . import bench_picture
+from .bench_local import LOCALIO, Local, number, run
+from .bench_names_cells import GUEST_GOALS, GUEST_OTHER, all_cells
+
+OURS = {"passthrough": "local=passthrough,commit=fsync", "commit=close": "local=passthrough,commit=close",
+        "remote": "local=off"}
+# The export has fsid=0: it is NFSv4's root.
+KERNEL = {"nfs3": ("nfs", "vers=3,nolock,proto=tcp,mountproto=tcp,addr=127.0.0.1", "{}"),
+          "nfs4.2": ("nfs4", "vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1", "/")}
+MEANING = {"native": "the server's own directory", "floor": "FUSE with names in memory and data passed through",
+           **{name: f"localiofs, {options}" for name, options in OURS.items()},
+           "nfs3": "the kernel's NFSv3 client with LOCALIO", "nfs4.2": "the kernel's NFSv4.2 client with LOCALIO"}
+
+
+class Names(Local):
+    """Inside tools/testenv without a mount, pinned to the CPUs of --cpus. Each path has a folder of its own on the same
+    filesystem, so that no path ends what another path knows."""
+    ours = OURS
+
+    def mount_all(self):
+        self.paths["native"] = self.backing
+        self.mount_ours()
+        if self.options.server == "knfsd" and LOCALIO.exists():
+            LOCALIO.write_text("Y")
+            for name, (kind, options, path) in KERNEL.items():
+                where = self.top / name
+                where.mkdir()
+                # Without mount.nfs(8), which may be missing: the kernel gets the address.
+                run("mount", "-i", "-t", kind, "-o", options, f"127.0.0.1:{path.format(self.backing)}", where)
+                self.paths[name] = where
+        where, store = self.top / "floor", self.backing / "floor-store"
+        where.mkdir()
+        store.mkdir()
+        self.floor = subprocess.Popen([self.programs / "names-floor", where, store])
+        if not self.lib.wait_for(lambda: os.path.ismount(where)):
+            sys.exit("bench: the FUSE floor does not mount")
+        self.paths["floor"] = where
+
+    # ---- one measurement ----
+
+    def wrong_path(self, path, before, after):
+        """The counters that show that another path than the measured one served requests."""
+        never = {"remote": ("opens.passthrough", "opens.uring")}.get(
+            path, ("opens.uring", "opens.remote", "requests.read", "requests.write"))
+        return {key: after[key] - before[key] for key in never if after[key] != before[key]}
+
+    def one(self, path, cell):
+        """Microseconds and RPCs per item."""
+        folder = self.paths[path] / f"of-{path.replace('=', '-')}"
+        folder.mkdir(exist_ok=True)
+        cell.prepare(folder)
+        if cell.cold:
+            os.sync()
+            Path("/proc/sys/vm/drop_caches").write_text("3")
+        before = self.lib.status(self.paths[path]) if path in OURS else None
+        begin = time.perf_counter()
+        told = cell.measure(folder)
+        seconds = told if isinstance(told, float) else time.perf_counter() - begin
+        rpcs = None
+        if before:
+            after = self.lib.status(self.paths[path])
+            if wrong := self.wrong_path(path, before, after):
+                sys.exit(f"bench: {path}, {cell.name}: another path served requests: {wrong}")
+            calls = [sum(value for key, value in status.items() if key.startswith("server.calls."))
+                     for status in (before, after)]
+            rpcs = (calls[1] - calls[0]) / cell.items
+        shutil.rmtree(folder)
+        return seconds / cell.items * 1e6, rpcs
+
+    # ---- the table ----
+
+    def goals(self, cell):
+        """(path, other path, ratio) per goal: so fast is the path, beside the other."""
+        if self.options.server == "knfsd":
+            return [("passthrough", GUEST_OTHER, GUEST_GOALS[cell.name])] if cell.name in GUEST_GOALS else []
+        return cell.goals
+
+    def measure(self):
+        os.environ["HOME"] = "/run/testenv"
+        self.top.mkdir()
+        self.cells = all_cells(self.programs / "small-ops", Path("/run/testenv"), self.options.server == "knfsd")
+        self.mount_all()
+        baseline = {}
+        if self.options.baseline:
+            baseline = {cell["name"]: cell["median"] for cell in json.loads(Path(self.options.baseline).read_text())["cells"]}
+        table = []
+        try:
+            print(f"# {self.context()}, pinned to {self.options.cpus} CPU{'s' * (self.options.cpus > 1)}; microseconds per "
+                  "item (speed beside native), RPCs per item by passthrough", flush=True)
+            print(f"{'':32} {'native':>9} " + " ".join(f"{name:>16}" for name in self.paths if name != "native"), flush=True)
+            for cell in self.cells:
+                if not self.options.only or any(word in cell.name for word in self.options.only):
+                    table.append(self.measure_cell(cell, baseline.get(cell.name)))
+        finally:
+            self.floor.terminate()
+            self.floor.wait()
+        result = {"context": f"{self.context()}, {self.options.cpus} CPU", "paths": {name: MEANING[name] for name in self.paths},
+                  "cells": table}
+        if self.options.json:
+            Path(self.options.json).write_text(json.dumps(result, indent=1) + "\n")
+        if self.options.svg:
+            Path(self.options.svg).write_text(bench_picture.draw(result, [["one operation"], ["many"]]))
+        return 0
+
+    def measure_cell(self, cell, before):
+        values, rpcs = {path: [] for path in self.paths}, {path: [] for path in OURS}
+        for _ in range(self.options.rounds):
+            for path in self.paths:
+                microseconds, calls = self.one(path, cell)
+                values[path].append(microseconds)
+                if calls is not None:
+                    rpcs[path].append(calls)
+        middle = {path: statistics.median(some) for path, some in values.items()}
+        calls = {path: statistics.median(some) for path, some in rpcs.items()}
+        ratio = {path: middle["native"] / value for path, value in middle.items()}
+        columns = [f"{number(middle[path])} ({ratio[path]:.2f})" for path in self.paths if path != "native"]
+        line = (f"{cell.name:32} {number(middle['native']):>9} " + " ".join(f"{column:>16}" for column in columns) +
+                f"  {calls['passthrough']:.2f} RPCs")
+        reached = []
+        for path, other, goal in self.goals(cell):
+            got = middle[other] / middle[path]
+            reached.append({"path": path, "beside": other, "goal": goal, "ratio": got})
+            line += f"; {path} {got:.2f} of {other}, goal {goal:g}: {'met' if got >= goal else 'missed'}"
+        if before:
+            line += "; before: " + ", ".join(f"{path} x{before[path] / middle[path]:.2f}" for path in OURS if path in before)
+        print(line, flush=True)
+        return {"group": cell.group, "name": cell.name, "unit": "us", "values": values, "median": middle, "ratio": ratio,
+                "rpcs": calls, "goals": reached}
