@@ -31,7 +31,10 @@ struct reader {
 struct exporter {
 	struct exporter_options options;
 	char *path;
-	bool is_file;
+	int folder;       /* of the path; -1: not open */
+	const char *name; /* the end of the path */
+	char *temporary;  /* the name of a new file */
+	bool is_file, runs;
 	int listener; /* -1: a file */
 	dev_t device; /* of the socket, so that the end removes no other */
 	ino_t inode;
@@ -53,12 +56,12 @@ static int scrape(struct exporter *e, enum metrics_format format, char **ret, si
 
 /* ---- the file ---- */
 
-static int write_new(const char *path, const char *text, size_t size)
+static int write_new(const struct exporter *e, const char *text, size_t size)
 {
 	_cleanup_close_ int fd = -1;
 
-	(void)unlink(path); /* of a program that was killed */
-	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	(void)unlinkat(e->folder, e->temporary, 0); /* of a program that was killed */
+	fd = openat(e->folder, e->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
 	if (fchmod(fd, 0644) < 0) /* the umask is for other files */
@@ -68,21 +71,26 @@ static int write_new(const char *path, const char *text, size_t size)
 
 static int write_file(struct exporter *e)
 {
-	_cleanup_free_ char *text = NULL, *temporary = NULL;
+	_cleanup_free_ char *text = NULL;
 	size_t size;
 	int r = scrape(e, METRICS_PROMETHEUS, &text, &size);
 
 	if (r < 0)
 		return r;
-	if (asprintf(&temporary, "%s.tmp", e->path) < 0) {
-		temporary = NULL;
-		return -ENOMEM;
-	}
-	r = write_new(temporary, text, size);
-	if (r == 0 && rename(temporary, e->path) < 0)
+	r = write_new(e, text, size);
+	if (r == 0 && renameat(e->folder, e->temporary, e->folder, e->name) < 0)
 		r = -errno;
 	if (r < 0)
-		(void)unlink(temporary);
+		(void)unlinkat(e->folder, e->temporary, 0);
+	return r;
+}
+
+/* 0 if files can be made in the folder. */
+static int try_file(const struct exporter *e)
+{
+	int r = write_new(e, "", 0);
+
+	(void)unlinkat(e->folder, e->temporary, 0);
 	return r;
 }
 
@@ -320,55 +328,56 @@ static int listen_at(struct exporter *e)
 }
 
 /* Removes what the exporter has made, and nothing that replaced it. */
-static void remove_path(const struct exporter *e)
+static void remove_made(const struct exporter *e)
 {
 	struct stat st;
 
 	if (e->is_file ? e->next_file != 0
-		       : e->inode != 0 && lstat(e->path, &st) == 0 && st.st_dev == e->device && st.st_ino == e->inode)
-		(void)unlink(e->path);
+		       : e->inode != 0 && fstatat(e->folder, e->name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+				 st.st_dev == e->device && st.st_ino == e->inode)
+		(void)unlinkat(e->folder, e->name, 0);
 }
 
 static struct exporter *exporter_free(struct exporter *e)
 {
-	remove_path(e);
+	remove_made(e);
 	for (size_t n = 0; n < METRICS_READERS; n++)
 		if (e->readers[n])
 			(void)reader_free(e->readers[n]);
 	(void)close_fd(e->listener);
 	wake_close(&e->end);
+	(void)close_fd(e->folder);
+	free(e->temporary);
 	free(e->path);
 	free(e);
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked: they are for the program's other threads. */
-static int start_thread(struct exporter *e)
+/*
+ * Opens the folder of the path. All later work is done in it: whatever is mounted on the folder meanwhile, and be it
+ * the program's own mount, changes nothing.
+ */
+static int open_folder(struct exporter *e)
 {
-	sigset_t all, before;
-	int r;
+	_cleanup_free_ char *folder = NULL;
 
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&e->thread, NULL, run, e);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
+	e->name = strrchr(e->path, '/') + 1;
+	folder = strndup(e->path, (size_t)(e->name - e->path));
+	if (!folder || asprintf(&e->temporary, "%s.tmp", e->name) < 0) {
+		e->temporary = NULL;
+		return -ENOMEM;
+	}
+	e->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return e->folder < 0 ? -errno : 0;
 }
 
-static int begin(struct exporter *e)
+static int make(struct exporter *e)
 {
-	int r;
+	int r = open_folder(e);
 
-	if (e->is_file) {
-		r = write_file(e);
-		if (r == 0)
-			e->next_file = now_ms() + METRICS_FILE_INTERVAL_MS;
-	} else {
-		r = listen_at(e);
-	}
 	if (r == 0)
-		r = wake_open(&e->end);
-	return r == 0 ? start_thread(e) : r;
+		r = e->is_file ? try_file(e) : listen_at(e);
+	return r == 0 ? wake_open(&e->end) : r;
 }
 
 static const char *error_text(int error)
@@ -385,7 +394,7 @@ static const char *error_text(int error)
 	}
 }
 
-int exporter_start(const struct exporter_options *options, struct exporter **ret, char *sentence, size_t size)
+int exporter_open(const struct exporter_options *options, struct exporter **ret, char *sentence, size_t size)
 {
 	size_t length = strlen(options->path), end = strlen(FILE_END);
 	struct exporter *e = calloc(1, sizeof(*e));
@@ -393,11 +402,11 @@ int exporter_start(const struct exporter_options *options, struct exporter **ret
 
 	if (e) {
 		e->options = *options;
-		e->listener = -1;
+		e->folder = e->listener = -1;
 		e->end = WAKE_CLOSED;
 		e->is_file = length > end && strcmp(options->path + length - end, FILE_END) == 0;
 		e->path = strdup(options->path);
-		r = e->path ? begin(e) : -ENOMEM;
+		r = e->path ? make(e) : -ENOMEM;
 	}
 	if (r == 0) {
 		*ret = e;
@@ -409,11 +418,43 @@ int exporter_start(const struct exporter_options *options, struct exporter **ret
 	return r;
 }
 
+/* The thread has all signals blocked: they are for the program's other threads. */
+int exporter_run(struct exporter *e)
+{
+	sigset_t all, before;
+	int r;
+
+	if (e->is_file)
+		renew_file(e);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(&e->thread, NULL, run, e);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	e->runs = r == 0;
+	return -r;
+}
+
+int exporter_start(const struct exporter_options *options, struct exporter **ret, char *sentence, size_t size)
+{
+	int r = exporter_open(options, ret, sentence, size);
+
+	if (r < 0)
+		return r;
+	r = exporter_run(*ret);
+	if (r < 0) {
+		(void)sentence_fail(sentence, size, r, "no thread for the metrics: %s", strerror(-r));
+		*ret = exporter_stop(*ret);
+	}
+	return r;
+}
+
 struct exporter *exporter_stop(struct exporter *e)
 {
 	if (!e)
 		return NULL;
-	wake_up(e->end);
-	(void)pthread_join(e->thread, NULL);
+	if (e->runs) {
+		wake_up(e->end);
+		(void)pthread_join(e->thread, NULL);
+	}
 	return exporter_free(e);
 }

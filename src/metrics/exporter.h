@@ -31,9 +31,15 @@ struct exporter_options {
 };
 
 /*
- * Makes the socket or the first file, and starts the thread. A socket that nobody listens on any more is replaced;
- * anything else at the path is an error. A negative errno and a sentence, which names the path.
+ * Makes the socket, or looks if the file can be made. A socket that nobody listens on any more is replaced; anything
+ * else at its path is an error. A negative errno and a sentence, which names the path.
  */
+int exporter_open(const struct exporter_options *options, struct exporter **ret, char *sentence, size_t size);
+
+/* Writes the first file, and starts the thread. A negative errno. */
+int exporter_run(struct exporter *e);
+
+/* Both of these. */
 int exporter_start(const struct exporter_options *options, struct exporter **ret, char *sentence, size_t size);
 
 /* Ends the thread, and removes socket or file. Takes NULL; returns NULL. */
