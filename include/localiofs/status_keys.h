@@ -9,8 +9,8 @@
  *	key      the path in the JSON; a dot leads into an object
  *	type     one of those in enum status_type
  *	unit     of a number; empty where there is none
- *	value    an expression of src/fuse/status.c, where v is a struct status_view; no other file expands this column
- *	meaning  a sentence without its end, for people and for metrics
+ *	value    an expression of src/fuse/status.c and metrics.c, where v is a struct status_view; no other file
+ *expands this column meaning  a sentence without its end, for people and for metrics
  *
  * Counters count from the mount's start. This header has no state.
  */
@@ -30,7 +30,7 @@ enum status_type {
 #define STATUS_KEYS(X) \
 	X("version",                 CODE,    "",         LOCALIOFS_VERSION,                           "The daemon's version") \
 	X("spec",                    TEXT,    "",         v->fs->spec,                                 "SERVER:/EXPORT as it was given to the mount") \
-	X("state",                   CODE,    "",         state_names[v->probe.state],                 "The mount's state: local, remote, or probing until the first probe ends") \
+	X("state",                   CODE,    "",         status_state_name(v->probe.state),                "The mount's state: local, remote, or probing until the first probe ends") \
 	X("reason",                  CODE,    "",         reason_code(v->probe.reason),                "The code of the reason for the state") \
 	X("detail",                  TEXT,    "",         v->probe.detail,                             "The reason as a sentence for people") \
 	X("pid",                     NUMBER,  "",         getpid(),                                    "The daemon's pid in its own pid namespace") \
@@ -38,7 +38,7 @@ enum status_type {
 	X("transport_reason",        CODE,    "",         ring_reason_code(v->ring_reason),            "The code of the reason why requests do not come over io_uring") \
 	X("transport_detail",        TEXT,    "",         ring_reason_text(v->ring_reason),            "The same reason as a sentence for people") \
 	X("options.local",           CODE,    "",         local_mode_name(v->fs->options->local),      "The value of the mount option local=") \
-	X("options.ro",              FLAG,    "",         is_read_only(v->fs),                         "True if the mount is read-only now") \
+	X("options.ro",              FLAG,    "",         status_is_read_only(v->fs),                  "True if the mount is read-only now") \
 	X("options.rsize",           NUMBER,  "bytes",    v->fs->rsize,                                "The largest READ, as agreed with the server") \
 	X("options.wsize",           NUMBER,  "bytes",    v->fs->wsize,                                "The largest WRITE, as agreed with the server") \
 	X("options.allow_other",     FLAG,    "",         v->fs->allow_other,                          "True if other users than the owner may use the mount") \
@@ -50,7 +50,9 @@ enum status_type {
 	X("server.acl",              FLAG,    "",         v->fs->has_acls,                             "True if the server has NFSACL and the mount may use it") \
 	X("server.reconnects",       COUNTER, "events",   v->server.reconnects,                        "How often a connection came back after all were lost") \
 	X("server.connections",      TREE,    "",         connections_json(&v->server),                "An object per connection") \
-	X("server.calls",            TREE,    "calls",    calls_json(&v->server),                      "How many calls were answered, by the procedure's name") \
+	X("server.calls",            TREE,    "calls",    calls_json(&v->server, v->server.calls, 1),  "How many calls were answered, by the procedure's name") \
+	X("server.round_trips",      TREE,    "microseconds", calls_json(&v->server, v->server.round_trip_ns, 1000), "The time of these calls from the last sending to the answer, in all") \
+	X("server.retrans",          COUNTER, "calls",    v->server.repeated,                          "Calls that were sent again for want of an answer") \
 	X("sidecar.registry",        TEXT,    "",         v->fs->options->registry,                    "The registry directory") \
 	X("sidecar.pid",             NUMBER,  "",         v->probe.sidecar_pid,                        "The sidecar's pid; 0 without a session, or where the pid is not visible") \
 	X("sidecar.trusts",          FLAG,    "",         v->fs->probe && probe_is_trusted(v->fs->probe), "True if the sidecar may send descriptors for writing") \
@@ -58,12 +60,14 @@ enum status_type {
 	X("sidecar.export",          TEXT,    "",         v->probe.export_path,                        "The export's path on the server's host, of the last session") \
 	X("probe.last",              TIME,    "seconds",  v->probe.last_probe,                         "When the state was last determined") \
 	X("probe.attempts",          COUNTER, "probes",   v->probe.attempts,                           "Probes that were started") \
+	X("probe.matched",           COUNTER, "probes",   v->probe.matched,                            "Probes that found the server on this host") \
+	X("probe.switches",          COUNTER, "events",   v->probe.switches,                           "Changes between local and remote after the first probe") \
 	X("kernel.passthrough",      FLAG,    "",         v->fs->passthrough,                          "True if the mount can use FUSE passthrough") \
 	X("kernel.libfuse_io_uring", FLAG,    "",         LOCALIOFS_FUSE_IO_URING,                     "True if libfuse was built for FUSE over io_uring") \
 	X("opens.passthrough",       COUNTER, "opens",    v->counters->opens[OPEN_PATH_PASSTHROUGH],   "Opens whose data the kernel moves to and from the backing file") \
 	X("opens.uring",             COUNTER, "opens",    v->counters->opens_uring,                    "Opens whose data the daemon moves to and from the backing file") \
-	X("opens.remote",            COUNTER, "opens",    opens_remote(v->counters),                   "Opens whose data goes through the NFS server") \
-	X("opens.direct",            COUNTER, "opens",    opens_direct(v->counters),                   "Remote opens without the page cache") \
+	X("opens.remote",            COUNTER, "opens",    status_opens_remote(v->counters),            "Opens whose data goes through the NFS server") \
+	X("opens.direct",            COUNTER, "opens",    status_opens_direct(v->counters),            "Remote opens without the page cache") \
 	X("opens.passthrough_direct", COUNTER, "opens",   v->counters->opens[OPEN_PATH_PASSTHROUGH_DIRECT], "Remote opens of files that have passthrough opens") \
 	X("opens.hot",               COUNTER, "opens",    v->counters->opens_hot,                      "Local opens for which the sidecar was not asked about the user's rights") \
 	X("opens.shared",            COUNTER, "opens",    v->counters->opens_shared,                   "Remote opens of files that were already open remotely") \
@@ -76,6 +80,7 @@ enum status_type {
 	X("requests.xattr",          COUNTER, "requests", v->counters->requests_xattr,                 "FUSE requests about extended attributes") \
 	X("requests.bytes_read",     COUNTER, "bytes",    v->counters->bytes_read,                     "Bytes of the READ requests that reached the daemon") \
 	X("requests.bytes_written",  COUNTER, "bytes",    v->counters->bytes_written,                  "Bytes of the WRITE requests that reached the daemon") \
+	X("operations",              TREE,    "requests", operations_json(v),                          "FUSE requests that were answered, by operation and path, with errors, bytes, time and latency") \
 	X("lookups.known",           COUNTER, "lookups",  v->counters->lookups_known,                  "Names that were looked up without asking the server") \
 	X("refreshes.needed",        FLAG,    "",         fs_server_remembers(v->fs),                  "True if the server answers from memory and must be made to look at files that were changed locally") \
 	X("refreshes.done",          COUNTER, "requests", v->counters->refreshes,                      "How often the server was made to look at a file") \

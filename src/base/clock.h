@@ -6,3 +6,6 @@
 
 /* The time of CLOCK_MONOTONIC in milliseconds. */
 uint64_t now_ms(void);
+
+/* The same in nanoseconds, to measure how long something takes. */
+uint64_t now_ns(void);

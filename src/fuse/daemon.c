@@ -16,11 +16,13 @@
 #include "fuse/names/handlers.h"
 #include "fuse/names/silly_removal.h"
 #include "fuse/open/handlers.h"
+#include "fuse/operations/operations.h"
 #include "fuse/status.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/whole_io.h"
+#include "metrics/exporter.h"
 
 #define FUSE_MINOR_INC_EPOCH 44 /* the FUSE protocol's minor version with FUSE_NOTIFY_INC_EPOCH: Linux 6.16 */
 #define UNMOUNT_TIMEOUT_MS   2000
@@ -102,6 +104,8 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	want_rings(fs, conn);
 	if (fs_may_be_local(fs) && probe_link_start(d) < 0)
 		log_error("the probe cannot be started; the mount stays remote");
+	if (d->exporter && exporter_run(d->exporter) < 0)
+		log_error("no thread for the metrics; there are none");
 	/* The parent process has ended and does not wait for this mount any more. */
 	if (d->options->ready(d->options->arg) < 0)
 		fuse_session_exit(fs->session);
@@ -124,6 +128,7 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 	ranges_set_operations(&ops);
 	lock_requests_set_operations(fs, &ops);
 	status_set_operations(&ops);
+	operations_wrap(fs->operations, &ops);
 	r = kernel_mount_new_session(fs, &ops, sentence, size);
 	/* Before mounting, so that a signal that ends the daemon also unmounts. */
 	if (r == 0 && fuse_set_signal_handlers(fs->session) != 0)
@@ -179,6 +184,8 @@ static int start(struct daemon *d, char *sentence, size_t size)
 		r = cache_new(KNOWN_RIGHTS, &fs->rights);
 	if (r == 0)
 		r = locks_new(&fs->locks);
+	if (r == 0)
+		r = operations_new(&fs->operations);
 	fs->ring_waits = calloc(kernel_ring_queues(), sizeof(*fs->ring_waits));
 	if (r == 0 && !fs->ring_waits)
 		r = -ENOMEM;
@@ -191,6 +198,8 @@ static int start(struct daemon *d, char *sentence, size_t size)
 		r = probe_link_make(d);
 	if (r == 0)
 		r = connect_reach_server(d, sentence, size);
+	if (r == 0)
+		r = metrics_open(d, sentence, size);
 	if (r == 0)
 		r = d->options->begin(d->options->arg, sentence, size);
 	if (r == 0)
@@ -207,6 +216,7 @@ static void quiesce(struct daemon *d)
 {
 	struct fs *fs = &d->fs;
 
+	d->exporter = exporter_stop(d->exporter);
 	if (fs->server && fs->root)
 		silly_remove_all(fs, UNMOUNT_TIMEOUT_MS);
 	if (fs->locks)
@@ -233,6 +243,7 @@ static void release(struct daemon *d)
 	fs->locks = locks_free(fs->locks);
 	if (fs->session)
 		fuse_session_destroy(fs->session);
+	fs->operations = operations_free(fs->operations);
 	free(fs->ring_waits);
 	(void)sem_destroy(&d->connected);
 }

@@ -12,6 +12,8 @@
 #include "fuse/daemon.h"
 #include "fuse/fs/fs.h"
 
+struct exporter;
+
 #define QUESTION_TIMEOUT_MS 30000 /* of the daemon's own calls to the server */
 
 struct daemon {
@@ -20,7 +22,8 @@ struct daemon {
 	const struct server_version *version;
 	struct server_options server; /* set before the first attempt to connect */
 	struct server_place place;
-	char name[100]; /* SERVER:/EXPORT, short enough for a sentence */
+	struct exporter *exporter; /* NULL without metrics= */
+	char name[100];            /* SERVER:/EXPORT, short enough for a sentence */
 	bool mounted;
 	sem_t connected;
 	bool root_stale; /* the server does not know the root's handle; only struct server's loop thread uses this */
@@ -39,3 +42,6 @@ int connect_reach_server(struct daemon *d, char *sentence, size_t size);
  */
 int probe_link_make(struct daemon *d);
 int probe_link_start(struct daemon *d);
+
+/* metrics.c: makes d->exporter, if metrics= asks for it. A negative errno and a sentence. */
+int metrics_open(struct daemon *d, char *sentence, size_t size);

@@ -3,115 +3,18 @@
  * The ioctl on the mount's root by which localioctl and a remount ask the daemon (control.h): the status as JSON, made
  * from the table in status_keys.h, the mount options, and a probe at once. Any thread; no state of its own.
  */
-#include "fuse/kernel/kernel_ring.h"
 #include "fuse/known/known.h"
-#include "fuse/local/idle_ids.h"
-#include "fuse/locks/locks.h"
+#include "fuse/operations/operations.h"
 #include "fuse/status.h"
+#include "fuse/status_view.h"
 
-#include <netdb.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include <jansson.h>
 
 #include "localiofs/control.h"
 #include "localiofs/status_keys.h"
-#include "mount/mountinfo.h"
-
-static const char *const state_names[] =
-	{[PROBE_STATE_PROBING] = "probing", [PROBE_STATE_LOCAL] = "local", [PROBE_STATE_REMOTE] = "remote"};
-
-/* The state of the mount at one moment: the values that the status keys name. */
-struct status_view {
-	struct fs *fs;
-	struct fs_counters *counters;
-	struct server_stats server;
-	struct probe_status probe;
-	size_t ids_held, ids_idle, ids_left_over;
-	size_t locks_held, locks_waiting;
-	bool over_io_uring; /* the status request itself came over io_uring */
-	enum ring_reason ring_reason;
-	char address[NI_MAXHOST];
-};
-
-/* ---- values that need a computation ---- */
-
-/* A mount that can never be local has no probe to ask: the reason follows from its options. */
-static void view_probe(struct fs *fs, struct probe_status *ret)
-{
-	enum reason reason = fs->options->local == LOCAL_OFF     ? REASON_OFF
-			     : fs->options->local == LOCAL_URING ? REASON_NO_URING
-								 : REASON_NO_PASSTHROUGH;
-
-	if (fs_may_be_local(fs)) {
-		probe_status(fs->probe, ret);
-		return;
-	}
-	memset(ret, 0, sizeof(*ret));
-	ret->state = PROBE_STATE_REMOTE;
-	ret->reason = reason;
-	(void)snprintf(ret->detail, sizeof(ret->detail), "%s", reason_text(reason));
-}
-
-/* The reason why this request did not come over io_uring. */
-static enum ring_reason view_ring_reason(const struct fs *fs, bool over_io_uring)
-{
-	if (over_io_uring)
-		return RING_REASON_NONE;
-	return fs->ring_reason == RING_REASON_NONE ? RING_REASON_FAILED : (enum ring_reason)fs->ring_reason;
-}
-
-/* The address of the last connection: the server's name may have another address by now than at the mount's start. */
-static void view_address(const struct fs *fs, const struct server_stats *stats, char *ret, size_t size)
-{
-	if (getnameinfo((const struct sockaddr *)&stats->peer, sizeof(stats->peer), ret, (socklen_t)size, NULL, 0,
-		    NI_NUMERICHOST) != 0)
-		(void)snprintf(ret, size, "%s", fs->server_address);
-}
-
-static void view_init(struct status_view *v, struct fs *fs, bool over_io_uring)
-{
-	v->fs = fs;
-	v->counters = &fs->counters;
-	server_stats(fs->server, &v->server);
-	view_probe(fs, &v->probe);
-	backing_ids_counts(fs->ids, &v->ids_held, &v->ids_left_over);
-	v->ids_idle = idle_ids_count(fs->idle);
-	locks_count(fs->locks, &v->locks_held, &v->locks_waiting);
-	v->over_io_uring = over_io_uring;
-	v->ring_reason = view_ring_reason(fs, over_io_uring);
-	view_address(fs, &v->server, v->address, sizeof(v->address));
-}
-
-static uint64_t opens_direct(struct fs_counters *c)
-{
-	return c->opens[OPEN_PATH_DIRECT] + c->opens[OPEN_PATH_DIRECT_MAPPABLE];
-}
-
-static uint64_t opens_remote(struct fs_counters *c)
-{
-	return c->opens[OPEN_PATH_CACHED] + opens_direct(c) + c->opens[OPEN_PATH_PASSTHROUGH_DIRECT] - c->opens_uring;
-}
-
-static int take_read_only(const struct mountinfo *m, void *arg)
-{
-	const struct fs *fs = arg;
-
-	if (strcmp(m->device, fs->device) != 0)
-		return 0;
-	return strncmp(m->super_options, "ro", 2) == 0 ? 1 : 2;
-}
-
-/*
- * True if the mount is read-only now. The daemon does not learn of a remount, so the kernel's table tells. After a lazy
- * unmount the table does not have the mount, and the mount option counts.
- */
-static bool is_read_only(struct fs *fs)
-{
-	int r = mountinfo_each(take_read_only, fs);
-
-	return r > 0 ? r == 1 : fs->options->ro;
-}
 
 /* ---- the JSON of the keys ---- */
 
@@ -197,15 +100,69 @@ static json_t *connections_json(const struct server_stats *stats)
 }
 
 /* Procedures that were never called are left out. */
-static json_t *calls_json(const struct server_stats *stats)
+static json_t *calls_json(const struct server_stats *stats, const uint64_t *numbers, uint64_t divisor)
 {
 	json_t *calls = json_object();
 
 	for (int n = 0; n < NFS_PROC_COUNT; n++)
 		if (stats->calls[n] > 0)
 			(void)json_object_set_new(calls, nfs_proc_name((enum nfs_proc)n),
-				json_integer((json_int_t)stats->calls[n]));
+				json_integer((json_int_t)(numbers[n] / divisor)));
 	return calls;
+}
+
+/* The buckets that are not empty, each by its upper bound in microseconds. */
+static json_t *latency_json(const struct histogram_counts *c)
+{
+	json_t *buckets = json_object();
+	char bound[24];
+
+	for (unsigned n = 0; n < HISTOGRAM_BUCKETS; n++) {
+		if (c->counts[n] == 0)
+			continue;
+		if (n < HISTOGRAM_BOUNDS)
+			(void)snprintf(bound, sizeof(bound), "%" PRIu64, histogram_bound_us(n));
+		else
+			(void)snprintf(bound, sizeof(bound), "more");
+		(void)json_object_set_new(buckets, bound, json_integer((json_int_t)c->counts[n]));
+	}
+	return buckets;
+}
+
+static json_t *operation_json(const struct operation_counts *c, bool with_latency)
+{
+	json_t *one = json_object();
+
+	(void)json_object_set_new(one, "count", json_integer((json_int_t)c->count));
+	(void)json_object_set_new(one, "errors", json_integer((json_int_t)c->errors));
+	(void)json_object_set_new(one, "bytes", json_integer((json_int_t)c->bytes));
+	(void)json_object_set_new(one, "microseconds", json_integer((json_int_t)(c->latency.ns / 1000)));
+	if (with_latency)
+		(void)json_object_set_new(one, "latency", latency_json(&c->latency));
+	return one;
+}
+
+/* By operation and path. Those that never happened are left out. */
+static json_t *operations_json(const struct status_view *v)
+{
+	json_t *all = json_object();
+
+	for (unsigned kind = 0; kind < OPERATION_COUNT; kind++) {
+		json_t *paths = json_object();
+
+		for (unsigned path = 0; path < OPERATION_PATHS; path++) {
+			struct operation_counts c = {0};
+
+			operations_read(v->fs->operations, kind, path, &c);
+			if (c.count > 0)
+				(void)json_object_set_new(paths, operation_path_name(path),
+					operation_json(&c, v->with_latency));
+		}
+		if (json_object_size(paths) > 0)
+			(void)json_object_set(all, operation_name(kind), paths);
+		json_decref(paths);
+	}
+	return all;
 }
 
 /* The JSON text of all keys, which the caller frees; NULL without memory. */
@@ -230,10 +187,16 @@ static void reply_status(fuse_req_t req, struct fs *fs)
 	_cleanup_free_ char *text = NULL;
 	struct status_view view;
 
-	view_init(&view, fs, fuse_req_is_uring(req));
+	status_view_init(&view, fs, fuse_req_is_uring(req));
 	text = status_text(&view);
+	/* The answer of an ioctl has less than 16 KiB (_IOC_SIZEBITS). No mount has come near that. */
+	if (text && strlen(text) >= sizeof(reply->json)) {
+		view.with_latency = false;
+		free(text);
+		text = status_text(&view);
+	}
 	if (!reply || !text || strlen(text) >= sizeof(reply->json)) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	memcpy(reply->json, text, strlen(text) + 1);
@@ -248,7 +211,7 @@ static void reply_options(fuse_req_t req, const struct fs *fs)
 	(void)snprintf(reply.agreed, sizeof(reply.agreed), "rsize=%u,wsize=%u,port=%u", fs->rsize, fs->wsize,
 		fs->server_port);
 	if (r < 0)
-		(void)fuse_reply_err(req, -r);
+		operation_refuse(req, -r);
 	else
 		(void)fuse_reply_ioctl(req, 0, &reply, sizeof(reply));
 }
@@ -259,7 +222,7 @@ static void probe_now(fuse_req_t req, struct fs *fs)
 		probe_kick(fs->probe);
 		(void)fuse_reply_ioctl(req, 0, NULL, 0);
 	} else {
-		(void)fuse_reply_err(req, EOPNOTSUPP);
+		operation_refuse(req, EOPNOTSUPP);
 	}
 }
 
@@ -272,9 +235,9 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, st
 	/* The kernel takes the size of the answer from the ioctl number, so that needs no check. */
 	if (ino != FUSE_ROOT_ID || (cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS &&
 					   cmd != (unsigned)CONTROL_PROBE))
-		(void)fuse_reply_err(req, ENOTTY);
+		operation_refuse(req, ENOTTY);
 	else if (uid != 0 && uid != fs->owner)
-		(void)fuse_reply_err(req, EPERM);
+		operation_refuse(req, EPERM);
 	else if (cmd == (unsigned)CONTROL_GET_STATUS)
 		reply_status(req, fs);
 	else if (cmd == (unsigned)CONTROL_PROBE)

@@ -31,6 +31,7 @@ struct nfs_wire {
 	struct connection *connection; /* NULL before the first sending; a call stays with its connection */
 	struct list tickets;           /* struct nfs3_ticket.node: one per sending on this connection */
 	uint32_t xid;
+	uint64_t sent_ns;    /* now_ns() at the last sending */
 	uint64_t since;      /* ms: when it was submitted, or was told to come back later */
 	uint64_t due;        /* ms: when it is sent again for want of an answer, or after a delay */
 	unsigned timeout_ms; /* from one such time to the next */
@@ -133,8 +134,10 @@ struct connection_stats {
 };
 
 struct server_stats {
-	bool connected;                 /* true if at least one connection is up */
-	uint64_t calls[NFS_PROC_COUNT]; /* answered, by procedure */
+	bool connected;                         /* true if at least one connection is up */
+	uint64_t calls[NFS_PROC_COUNT];         /* answered, by procedure */
+	uint64_t round_trip_ns[NFS_PROC_COUNT]; /* of all answers, each from the call's last sending */
+	uint64_t repeated;                      /* calls that were sent again for want of an answer */
 	uint64_t reconnects;
 	struct sockaddr_storage peer; /* family 0 before the first connection */
 	int last_error;               /* why the server could not be reached the last time; 0: it always could */

@@ -128,6 +128,7 @@ struct mount_options {
 	unsigned map;       /* enum id_map_mode */
 	unsigned transport; /* enum fuse_transport */
 	char registry[REGISTRY_MAX_PATH];
+	char metrics[256];   /* empty: nowhere */
 	char mounthost[256]; /* empty: the server */
 };
 

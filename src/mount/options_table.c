@@ -77,6 +77,8 @@ const struct option_entry option_table[] = {
 	CHOICE("transport", AT(transport), fuse_transports, 0, "auto|uring|dev",
 		"how the kernel's requests arrive: over io_uring where that works, or /dev/fuse (default auto)"),
 	PATH("registry", registry, REGISTRY_DEFAULT, "DIR", "the sidecar's registry (default " REGISTRY_DEFAULT ")"),
+	PATH("metrics", metrics, "", "PATH",
+		"offer metrics on a unix socket, or in a file if PATH ends with .prom (default: nowhere)"),
 	NUMBER("probeport", probeport, 0, 1, 65535, "PORT",
 		"the sidecar's port on the server's host (default: the sidecar says, usually 20122)"),
 	NUMBER("reprobe", reprobe, 60, 1, 86400, "SECONDS",

@@ -60,6 +60,8 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 {
 	{
 		LOCKED(&p->lock);
+		p->status.matched += state == PROBE_STATE_LOCAL;
+		p->status.switches += p->status.state != PROBE_STATE_PROBING && p->status.state != state;
 		p->status.state = state;
 		p->status.reason = reason;
 		p->status.last_probe = time(NULL);

@@ -63,6 +63,8 @@ struct probe_status {
 	char detail[256];   /* a sentence for people; may be empty */
 	int64_t last_probe; /* seconds since the epoch, 0 for never */
 	uint64_t attempts;
+	uint64_t matched;           /* attempts that found the server on this host */
+	uint64_t switches;          /* changes between local and remote after the first attempt */
 	pid_t sidecar_pid;          /* 0 when not visible */
 	char peer[BROKER_PEER_LEN]; /* address and port of the question, as the sidecar saw them */
 	char export_path[128];

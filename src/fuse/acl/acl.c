@@ -52,7 +52,7 @@ static bool answered_enosys(fuse_req_t req)
 
 	fs->counters.requests_xattr++;
 	if (!fs->has_acls)
-		(void)fuse_reply_err(req, ENOSYS);
+		operation_refuse(req, ENOSYS);
 	return !fs->has_acls;
 }
 
@@ -85,6 +85,7 @@ static int take(const struct nfs_acls *from, enum acl_kind kind, struct posix_ac
 /* Replies with the data, or with its size if the caller's buffer has size 0, as getxattr(2) does. */
 static void reply_sized(struct get_request *g, const void *data, size_t size)
 {
+	g->r.operation.failed = g->size > 0 && size > g->size;
 	if (g->size == 0)
 		(void)fuse_reply_xattr(g->r.req, size);
 	else if (size > g->size)
@@ -140,7 +141,7 @@ static void get(fuse_req_t req, fuse_ino_t ino, enum acl_kind kind, size_t size,
 	bool directory;
 
 	if (!g) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	if (request_init(&g->r, req, ino, NULL, NULL) < 0)
@@ -168,7 +169,7 @@ static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 	if (answered_enosys(req))
 		return;
 	if (kind == ACL_KIND_NONE)
-		(void)fuse_reply_err(req, EOPNOTSUPP);
+		operation_refuse(req, EOPNOTSUPP);
 	else
 		get(req, ino, kind, size, false);
 }
@@ -257,12 +258,12 @@ static void set(fuse_req_t req, fuse_ino_t ino, const char *name, const void *va
 	int error;
 
 	if (kind_of(name) == ACL_KIND_NONE) {
-		(void)fuse_reply_err(req, EOPNOTSUPP);
+		operation_refuse(req, EOPNOTSUPP);
 		return;
 	}
 	s = calloc(1, sizeof(*s));
 	if (!s) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	if (request_init(&s->r, req, ino, NULL, NULL) < 0)

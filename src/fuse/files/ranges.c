@@ -24,6 +24,7 @@ static void on_range(struct path_range *p, int error, uint64_t amount)
 		request_end_error(&p->r, error);
 		return;
 	}
+	p->r.operation.bytes = p->type == BROKER_COPY ? amount : 0;
 	if (p->type == BROKER_SEEK)
 		(void)fuse_reply_lseek(p->r.req, (off_t)amount);
 	else
@@ -36,7 +37,7 @@ static struct range_request *range_request_new(fuse_req_t req, fuse_ino_t ino, c
 	struct range_request *q = calloc(1, sizeof(*q));
 
 	if (!q) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return NULL;
 	}
 	request_init_file(&q->p.r, req, ino, f);
@@ -77,7 +78,7 @@ static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset,
 	struct range_request *q;
 
 	if (way.path != &by_broker) {
-		(void)fuse_reply_err(req, EOPNOTSUPP);
+		operation_refuse(req, EOPNOTSUPP);
 		return;
 	}
 	q = range_request_new(req, ino, f);
@@ -144,7 +145,7 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offse
 	struct range_request *q;
 
 	if (look.path != &by_broker || way.path != &by_broker) {
-		(void)fuse_reply_err(req, EOPNOTSUPP);
+		operation_refuse(req, EOPNOTSUPP);
 		return;
 	}
 	q = range_request_new(req, to, file_of(fs, to_fi));

@@ -16,6 +16,8 @@ struct read_request {
 
 static void on_data(struct path_read *p, int error, const void *data, size_t size)
 {
+	p->r.operation.failed = error < 0;
+	p->r.operation.bytes = size;
 	if (error < 0)
 		(void)fuse_reply_err(p->r.req, -error);
 	else
@@ -44,7 +46,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 
 	file_count_request(fs, &fs->counters.requests_read, fi);
 	if (!q) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	request_init_open(&q->p.r, req, ino, &f->cred);

@@ -67,7 +67,10 @@ static void end_sync(struct sync_request *s, int error)
 
 static void on_backing_sync(struct backing_sync_wait *wait, int error)
 {
-	end_sync(CONTAINER_OF(wait, struct sync_request, backing), error);
+	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, backing);
+
+	s->r.operation.path = wait->counted;
+	end_sync(s, error);
 }
 
 static void on_log_stable(struct stable_wait *wait, int error)
@@ -113,11 +116,13 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool clo
 	struct sync_request *s = calloc(1, sizeof(*s));
 
 	if (!s) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	request_init_file(&s->r, req, ino, f);
 	s->r.unannounced = closes;
+	if (write_log_dirty(&s->r.inode->writes))
+		s->r.operation.path = OPERATION_BY_SERVER;
 	s->closes = closes;
 	s->file = f;
 	s->wait.done = on_log_stable;

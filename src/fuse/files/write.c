@@ -21,6 +21,8 @@ static void on_written(struct path_write *p, int error)
 	const struct write_request *q = CONTAINER_OF(p, const struct write_request, p);
 	struct request *r = &p->r;
 
+	r->operation.failed |= error < 0;
+	r->operation.bytes = error < 0 ? 0 : p->size;
 	if (r->req && error < 0)
 		(void)fuse_reply_err(r->req, -error);
 	else if (r->req) {
@@ -87,11 +89,11 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	/* Earlier than the server would: knfsd takes any failed WRITE for a loss of data of all writers. */
 	if ((uint64_t)offset + size > fs->max_file_size) {
 		free(q);
-		(void)fuse_reply_err(req, EFBIG);
+		operation_refuse(req, EFBIG);
 		return;
 	}
 	if (!q) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	request_init_file(&q->p.r, req, ino, f);

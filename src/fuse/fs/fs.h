@@ -21,6 +21,7 @@ struct backing_ids;
 struct cache;
 struct idle_ids;
 struct locks;
+struct operations;
 
 #define FS_RETRIES 256
 
@@ -63,8 +64,9 @@ struct fs {
 	struct backing_ids *ids;
 	struct idle_ids *idle;
 	struct locks *locks;
-	struct probe *probe; /* NULL with local=off */
-	struct uring *uring; /* NULL if the daemon must not, or cannot, read and write locally */
+	struct operations *operations; /* the requests in numbers */
+	struct probe *probe;           /* NULL with local=off */
+	struct uring *uring;           /* NULL if the daemon must not, or cannot, read and write locally */
 	struct namespaces namespaces;
 	struct fuse_session *session;
 	struct inode *root;

@@ -12,6 +12,7 @@
 
 #include "fuse/kernel/caller.h"
 #include "fuse/locks/locks.h"
+#include "fuse/operations/operations.h"
 #include "fuse/fs/file.h"
 #include "fuse/kernel/kernel_ring.h"
 #include "base/log.h"
@@ -20,8 +21,9 @@ struct lock_request {
 	struct lock_wait wait;
 	struct fs *fs;
 	fuse_req_t req;
-	atomic_uint *place; /* the ring entry that the wait uses (kernel_ring.h); NULL if it uses none */
-	bool no_place;      /* the request asked to wait, but no ring entry was left for that */
+	struct operation operation; /* counted when the lock is there, or refused */
+	atomic_uint *place;         /* the ring entry that the wait uses (kernel_ring.h); NULL if it uses none */
+	bool no_place;              /* the request asked to wait, but no ring entry was left for that */
 };
 
 /* Logs the first lock of a mount. */
@@ -34,8 +36,10 @@ static void notice(struct fs *fs, enum lock_kind kind)
 		fs->spec, kind == LOCK_KIND_FLOCK ? "flock" : "fcntl");
 }
 
+/* The request was answered. */
 static void free_request(struct lock_request *q)
 {
+	operation_end(q->fs->operations, &q->operation);
 	if (q->place)
 		atomic_fetch_sub(q->place, 1);
 	free(q);
@@ -51,6 +55,7 @@ static void interrupted(fuse_req_t req, void *data)
 
 	if (!locks_cancel(q->fs->locks, &q->wait))
 		return;
+	q->operation.failed = true;
 	(void)fuse_reply_err(req, EINTR);
 	free_request(q);
 }
@@ -59,6 +64,7 @@ static void end(struct lock_request *q, int error)
 {
 	/* Waits for interrupted(), which uses q. */
 	fuse_req_interrupt_func(q->req, NULL, NULL);
+	q->operation.failed = error < 0;
 	(void)fuse_reply_err(q->req, error == -EAGAIN && q->no_place ? ENOLCK : -error);
 	free_request(q);
 }
@@ -83,11 +89,12 @@ static void set(fuse_req_t req, fuse_ino_t ino, const struct lock *lock, bool sl
 	int r;
 
 	if (!q) {
-		(void)fuse_reply_err(req, ENOLCK);
+		operation_refuse(req, ENOLCK);
 		return;
 	}
 	q->fs = fs;
 	q->req = req;
+	operation_take(&q->operation);
 	q->wait.lock = *lock;
 	q->wait.done = waited;
 	if (lock->mode != LOCK_MODE_NONE)

@@ -122,6 +122,7 @@ static void on_getattr_settled(struct behind_wait *w, int error)
 		return;
 	}
 	r->asked = attr_clock();
+	r->operation.path = OPERATION_BY_SIDECAR;
 	g->broker.done = local_attr_done;
 	probe_send(r->fs->probe, &g->broker, BROKER_OPEN, &body, sizeof(body));
 }
@@ -132,7 +133,7 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct getattr_request *g = calloc(1, sizeof(*g));
 
 	if (!g) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	if (request_init(&g->r, req, ino, NULL, NULL) < 0)
@@ -249,7 +250,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 	struct request *r;
 
 	if (!s) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	r = &s->p.r;

@@ -152,7 +152,7 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct request *r;
 
 	if (!o) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	r = &o->r;
@@ -212,12 +212,13 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 	}
 	s = calloc(1, sizeof(*s));
 	if (!s) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	request_init_open(&s->r, req, ino, &directory_of(fs, fi)->cred);
 	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
 		.cred = request_broker_cred(&s->r.call.cred)};
+	s->r.operation.path = OPERATION_BY_SIDECAR;
 	s->broker.done = on_directory_synced;
 	probe_send(fs->probe, &s->broker, BROKER_SYNC_DIR, &body, sizeof(body));
 }
@@ -455,7 +456,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 	bool answered = false, plain;
 
 	if (!q) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return;
 	}
 	request_init_open(&q->r, req, ino, &d->cred);

@@ -155,7 +155,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 
 	/* NFSv3 has neither RENAME_NOREPLACE nor RENAME_EXCHANGE. */
 	if (flags != 0) {
-		(void)fuse_reply_err(req, EINVAL);
+		operation_refuse(req, EINVAL);
 		return;
 	}
 	r = request_new(req, parent, name, newname);

@@ -114,7 +114,7 @@ void silly_remove_directory(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct rmdir_request *q = calloc(1, sizeof(*q));
 
 	if (!q)
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 	else if (request_init(&q->r, req, parent, name, NULL) == 0)
 		send_rmdir(q);
 }

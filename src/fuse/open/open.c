@@ -150,7 +150,7 @@ struct open_request *open_request_new(fuse_req_t req, const struct fuse_file_inf
 	struct open_request *o = calloc(1, sizeof(*o));
 
 	if (!o) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return NULL;
 	}
 	o->fi = *fi;

@@ -139,6 +139,7 @@ static void ask_sidecar(struct open_request *o)
 	body.flags = open_offer_wants(&offer, o->r.fs, &o->wish);
 	o->wanted_id = body.flags & BROKER_OPEN_WANT_ID;
 	o->r.asked = attr_clock();
+	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->broker.done = on_granted;
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
 }

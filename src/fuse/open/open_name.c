@@ -136,6 +136,7 @@ void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh,
 {
 	struct broker_open body = {.fh = request_broker_fh(fh), .flags = BROKER_OPEN_ATTR};
 
+	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->broker.done = done;
 	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
 }

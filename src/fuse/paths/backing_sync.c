@@ -28,10 +28,11 @@ static bool is_end_of_mount(int error)
 	return error == -ENOTCONN || error == -ECANCELED;
 }
 
-static void answer(struct list *answered, int error)
+static void answer(const struct backing_sync *b, struct list *answered, int error)
 {
 	LIST_FOREACH (pos, answered) {
 		list_remove(pos);
+		wait_of(pos)->counted = b->sync.way.path->counted;
 		wait_of(pos)->done(wait_of(pos), error);
 	}
 }
@@ -52,7 +53,7 @@ static void finish(struct backing_sync *b, struct list *answered, int error)
 		if (!again)
 			i->syncing = NULL;
 	}
-	answer(answered, error);
+	answer(b, answered, error);
 	if (again) {
 		start(b);
 		return;
@@ -132,7 +133,7 @@ static bool commit_given_up(struct nfs_call *call)
 		take_given_up(b, &b->waiting, &gone);
 		take_given_up(b, &b->next, &gone);
 	}
-	answer(&gone, -EINTR);
+	answer(b, &gone, -EINTR);
 	return false;
 }
 

@@ -14,12 +14,14 @@
 #pragma once
 
 #include "fuse/fs/fs.h"
+#include "fuse/operations/operations.h"
 
 struct backing_sync;
 
 struct backing_sync_wait {
 	struct list node;
 	const struct nfs_cred *cred; /* valid until done() */
+	enum operation_path counted; /* set before done() */
 	bool writer;                 /* has the file open for writing */
 	struct patience patience;
 	/*

@@ -51,6 +51,7 @@ static void on_range(struct broker_call *call, int error, const void *body)
 
 static void broker_range(struct path_range *p)
 {
+	p->r.operation.path = OPERATION_BY_SIDECAR;
 	p->broker.done = on_range;
 	probe_send(p->r.fs->probe, &p->broker, p->type, &p->body,
 		p->type == BROKER_COPY ? sizeof(p->body.copy) : sizeof(p->body.range));
@@ -95,8 +96,12 @@ static void broker_truncate(struct path_truncate *p)
 	r->asked = attr_clock();
 	r->changed = true;
 	known_change_begin(r->inode);
+	r->operation.path = OPERATION_BY_SIDECAR;
 	p->broker.done = on_truncate;
 	probe_send(r->fs->probe, &p->broker, BROKER_TRUNCATE, &body, sizeof(body));
 }
 
-const struct data_path by_broker = {.sync = broker_sync, .range = broker_range, .truncate = broker_truncate};
+const struct data_path by_broker = {.counted = OPERATION_BY_SIDECAR,
+	.sync = broker_sync,
+	.range = broker_range,
+	.truncate = broker_truncate};

@@ -62,6 +62,7 @@ static void ring_read(struct path_read *p)
 		.size = size,
 		.offset = p->offset - p->lead,
 		.done = on_read};
+	p->r.operation.path = OPERATION_BY_URING;
 	uring_read(p->r.fs->uring, &p->local);
 }
 
@@ -118,6 +119,7 @@ static void ring_write(struct path_write *p)
 		.how = (p->appends ? RWF_APPEND : 0) | (p->to_disk ? RWF_SYNC : 0),
 		.as_root = p->as_root,
 		.done = on_write};
+	p->r.operation.path = OPERATION_BY_URING;
 	p->wait.behind.done = on_settled;
 	p->wait.behind.patience = request_patience(&p->r);
 	write_behind_settle(&p->r.inode->behind, &p->wait.behind);
@@ -137,4 +139,7 @@ static void ring_sync(struct path_sync *p)
 	uring_sync(p->fs->uring, &p->local);
 }
 
-const struct data_path by_ring = {.read = ring_read, .write = ring_write, .sync = ring_sync};
+const struct data_path by_ring = {.counted = OPERATION_BY_URING,
+	.read = ring_read,
+	.write = ring_write,
+	.sync = ring_sync};

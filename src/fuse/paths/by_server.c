@@ -116,6 +116,7 @@ static bool write_given_up(struct nfs_call *call)
 	if (p->w->sent && call->args.io.append)
 		return true;
 	(void)fuse_reply_err(p->r.req, EINTR);
+	p->r.operation.failed = true;
 	p->r.req = NULL;
 	return false;
 }
@@ -258,6 +259,7 @@ static void server_write(struct path_write *p)
 	struct inode *i = p->r.inode;
 	bool beside_local;
 
+	p->r.operation.path = OPERATION_BY_SERVER;
 	p->w = data_write_new(p->size);
 	if (!p->w) {
 		p->done(p, -ENOMEM);
@@ -358,7 +360,8 @@ static void server_truncate(struct path_truncate *p)
 	request_send(&p->r, NFS_SETATTR, p->done);
 }
 
-const struct data_path by_server = {.read = server_read,
+const struct data_path by_server = {.counted = OPERATION_BY_SERVER,
+	.read = server_read,
 	.write = server_write,
 	.sync = server_sync,
 	.range = server_range,

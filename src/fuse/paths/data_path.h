@@ -15,6 +15,7 @@
 #pragma once
 
 #include "fuse/fs/file.h"
+#include "fuse/operations/operations.h"
 
 struct granted_file;
 struct path_range;
@@ -25,6 +26,7 @@ struct path_write;
 
 /* NULL: the path cannot do the operation, and is not chosen for it. */
 struct data_path {
+	enum operation_path counted; /* as which an operation is counted */
 	void (*read)(struct path_read *p);
 	void (*write)(struct path_write *p);
 	void (*sync)(struct path_sync *p);

@@ -116,6 +116,7 @@ static bool correct_entry(struct request *r, struct inode *i)
 		look_at_entry(r, i);
 		return true;
 	}
+	r->operation.path = OPERATION_BY_SIDECAR;
 	r->broker.done = on_local_attributes;
 	probe_send(r->fs->probe, &r->broker, BROKER_OPEN, &body, sizeof(body));
 	return true;
@@ -259,6 +260,7 @@ void request_reply_absent(struct request *r)
 	struct fuse_entry_param entry = {.entry_timeout = known_absence_seconds(r->fs, r->inode)};
 
 	walk_ended(r, NULL);
+	r->operation.failed = true;
 	if (entry.entry_timeout > 0)
 		(void)fuse_reply_entry(r->req, &entry);
 	else

@@ -16,6 +16,7 @@ static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)
 {
 	r->fs = fuse_req_userdata(req);
 	r->req = req;
+	operation_take(&r->operation);
 	r->asked = attr_clock();
 	r->inode = inode_ref(fs_inode(r->fs, ino));
 	r->call.fh = r->inode->fh;
@@ -80,7 +81,7 @@ struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, co
 	struct request *r = calloc(1, sizeof(*r));
 
 	if (!r) {
-		(void)fuse_reply_err(req, ENOMEM);
+		operation_refuse(req, ENOMEM);
 		return NULL;
 	}
 	return request_init(r, req, ino, name, name2) < 0 ? NULL : r;
@@ -153,6 +154,7 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 	r->call.given_up = call_given_up;
 	r->call.dir.has_after = r->call.dir2.has_after = false;
 	r->answered = done;
+	r->operation.path = OPERATION_BY_SERVER;
 	learn_from_question(r);
 	if (proc == NFS_CREATE)
 		server_create(r->fs->server, &r->call);
@@ -162,6 +164,7 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 
 void request_end(struct request *r)
 {
+	operation_end(r->fs->operations, &r->operation);
 	removal_ended(r->fs, &r->removing);
 	(void)inode_unref(r->fs->inodes, r->inode);
 	(void)inode_unref(r->fs->inodes, r->inode2);
@@ -173,6 +176,7 @@ void request_end(struct request *r)
 
 void request_end_error(struct request *r, int error)
 {
+	r->operation.failed |= error < 0;
 	if (r->req)
 		(void)fuse_reply_err(r->req, -error);
 	request_end(r);

@@ -10,16 +10,18 @@
 
 #include "fuse/fs/fs.h"
 #include "fuse/known/known.h"
+#include "fuse/operations/operations.h"
 
 struct request {
 	struct nfs_call call; /* the present RPC; each further RPC of the request uses it again */
 	struct fs *fs;
-	fuse_req_t req;         /* NULL once answered */
-	struct inode *inode;    /* the inode that the kernel named; a reference */
-	struct inode *inode2;   /* RENAME, LINK: the directory of the new name; a reference */
-	bool has_groups;        /* call.cred includes the groups, or they cannot be found out */
-	bool unannounced;       /* the kernel sends no FUSE_INTERRUPT: FLUSH at exit, asynchronous READ and WRITE */
-	uint64_t unknown_since; /* ms: when a caller that /proc does not show got a signal; 0: no signal */
+	fuse_req_t req;             /* NULL once answered */
+	struct operation operation; /* counted at the request's end */
+	struct inode *inode;        /* the inode that the kernel named; a reference */
+	struct inode *inode2;       /* RENAME, LINK: the directory of the new name; a reference */
+	bool has_groups;            /* call.cred includes the groups, or they cannot be found out */
+	bool unannounced;           /* the kernel sends no FUSE_INTERRUPT: FLUSH at exit, asynchronous READ and WRITE */
+	uint64_t unknown_since;     /* ms: when a caller that /proc does not show got a signal; 0: no signal */
 	char *name, *name2;
 	void (*then)(struct request *r); /* after request_find_entry() */
 	struct inode *removing; /* UNLINK, RENAME: the file that loses a name; OPENs wait (open_hold.h); a reference */

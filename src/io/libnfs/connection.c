@@ -114,6 +114,7 @@ static int send_ticket(struct connection *c, struct nfs_call *call)
 		free_ticket(ticket);
 	else
 		call->wire.due = now_ms() + call->wire.timeout_ms;
+	call->wire.sent_ns = now_ns();
 	return r;
 }
 
@@ -132,8 +133,8 @@ int connection_send(struct connection *c, struct nfs_call *call)
 void connection_send_again(struct connection *c, struct nfs_call *call)
 {
 	/* If memory is short, the next timeout tries again. */
-	if (c->state == CONNECTION_UP && !(rpc_which_events(c->rpc) & POLLOUT))
-		(void)send_ticket(c, call);
+	if (c->state == CONNECTION_UP && !(rpc_which_events(c->rpc) & POLLOUT) && send_ticket(c, call) == 0)
+		c->repeated++;
 }
 
 /* The connection is up: the calls of the lost connection are sent first. */
@@ -148,6 +149,7 @@ static void come_up(struct connection *c)
 		/* A server that is still busy with the first copy may drop the second. */
 		call->wire.timeout_ms = MIN(call->wire.timeout_ms, RESEND_TIMEOUT_MS);
 		r = send_ticket(c, call);
+		c->repeated += r == 0;
 		if (r < 0) {
 			connection_take(c, call);
 			c->sink->answered(c->sink->arg, call, r, NULL, NULL);

@@ -57,6 +57,7 @@ struct connection {
 	struct list in_flight; /* nfs_call.node, in the order of connection_send() */
 	size_t count;          /* calls in in_flight */
 	atomic_uint_fast64_t answered;
+	atomic_uint_fast64_t repeated; /* calls that were sent again */
 };
 
 void connection_init(struct connection *c, bool reserved, const struct connection_sink *sink);

@@ -26,10 +26,14 @@ static void nfs3_stats(struct server *s, struct server_stats *ret)
 		LOCKED(&c->lock);
 		*ret = c->stats;
 	}
-	for (int n = 0; n < NFS_PROC_COUNT; n++)
+	for (int n = 0; n < NFS_PROC_COUNT; n++) {
 		ret->calls[n] = c->calls[n];
-	for (unsigned n = 0; n < ret->nconnections; n++)
+		ret->round_trip_ns[n] = c->round_trip_ns[n];
+	}
+	for (unsigned n = 0; n < ret->nconnections; n++) {
 		ret->connections[n].answered = c->connections[n].answered;
+		ret->repeated += c->connections[n].repeated;
+	}
 }
 
 static void nfs3_stop(struct server *s)

@@ -169,6 +169,7 @@ static void on_answered(void *arg, struct nfs_call *call, int error, void *data,
 	void *allocation = NULL;
 
 	note_back(c);
+	c->round_trip_ns[call->proc] += now_ns() - call->wire.sent_ns;
 	if (error < 0) {
 		finish(c, call, denied(call, error), NULL);
 		return;

@@ -24,7 +24,7 @@ struct nfs3 {
 	struct wake wake;
 	atomic_bool stopping;
 	atomic_bool near; /* a session has found the server on this host once */
-	atomic_uint_fast64_t calls[NFS_PROC_COUNT];
+	atomic_uint_fast64_t calls[NFS_PROC_COUNT], round_trip_ns[NFS_PROC_COUNT];
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
