@@ -34,6 +34,7 @@ enum status_type {
 	X("reason",                  CODE,    "",         reason_code(v->probe.reason),                "The code of the reason for the state") \
 	X("detail",                  TEXT,    "",         v->probe.detail,                             "The reason as a sentence for people") \
 	X("pid",                     NUMBER,  "",         getpid(),                                    "The daemon's pid in its own pid namespace") \
+	X("started",                 TIME,    "seconds",  v->fs->started,                              "When the daemon was started") \
 	X("transport",               CODE,    "",         v->over_io_uring ? "io_uring" : "/dev/fuse", "The path of the kernel's requests to the daemon, by which this question came") \
 	X("transport_reason",        CODE,    "",         ring_reason_code(v->ring_reason),            "The code of the reason why requests do not come over io_uring") \
 	X("transport_detail",        TEXT,    "",         ring_reason_text(v->ring_reason),            "The same reason as a sentence for people") \

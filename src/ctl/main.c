@@ -7,7 +7,9 @@
 #include "base/text.h"
 #include "ctl/ctl_command.h"
 
-#define SWITCHES "--json, --help, --version"
+#define SWITCHES     "--json, --interval, --count, --batch, --help, --version"
+#define MAX_INTERVAL 86400
+#define MAX_COUNT    1000000000
 
 struct ctl_command {
 	const char *name;
@@ -19,6 +21,10 @@ struct ctl_command {
 static const struct ctl_command commands[] = {
 	{"status", "[--json] [MOUNTPOINT...]",
 		"Says whether each mount is local, why not, and how its data is read and written.", status_command},
+	{"stats", "[--interval SECONDS [--count N]] [--json] [MOUNTPOINT...]",
+		"Says what each mount has done: operations, bytes, errors, times.", stats_command},
+	{"top", "[--interval SECONDS [--count N]] [--batch] [MOUNTPOINT...]",
+		"Shows the busiest mounts and operations again and again; q ends it.", top_command},
 	{"probe", "[MOUNTPOINT...]", "Makes each mount find out at once whether its server is on this host.",
 		probe_command},
 	{"ready", "[MOUNTPOINT...]", "Succeeds if each mount answers: for startup probes and units.", ready_command},
@@ -33,7 +39,9 @@ static void usage(void)
 	for (size_t n = 0; n < ARRAY_SIZE(commands); n++)
 		(void)printf("  %-8s %s\n", commands[n].name, commands[n].help);
 	(void)printf("\nWithout a MOUNTPOINT a command is about all localiofs mounts.\n"
-		     "--json prints one JSON object per mount instead of text.\n");
+		     "--json prints one JSON object per mount instead of text.\n"
+		     "--interval makes a report on every so many seconds, --count as many reports as given.\n"
+		     "--batch writes for a file or a pipe, without control of the terminal.\n");
 }
 
 static const struct ctl_command *find_command(const char *name)
@@ -70,18 +78,56 @@ static int wrong_command(const char *word)
 	return 1;
 }
 
+/* The number of a switch; an error is logged. */
+static int take_number(const char *name, const char *word, unsigned most, unsigned *ret)
+{
+	uint64_t number;
+
+	if (parse_u64(word, 1, most, &number) < 0) {
+		log_error("switch %s " SHORT ": expected a number from 1 to %u", name, SHORTEN(word, 80), most);
+		return -EINVAL;
+	}
+	*ret = (unsigned)number;
+	return 0;
+}
+
+/* A wrong switch, or one without its value. */
+static int wrong_switch(char **argv)
+{
+	if (optopt == 'i' || optopt == 'c')
+		log_error("switch --%s: expected a number", optopt == 'i' ? "interval" : "count");
+	else if (optopt)
+		log_error("switch -%c is not known; expected " SWITCHES, optopt);
+	else
+		log_error("switch " SHORT " is not known; expected " SWITCHES, SHORTEN(argv[optind - 1], 80));
+	return 1;
+}
+
 /* The switches. Returns -1, or the exit status where the program ends here. */
 static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 {
-	static const struct option options[] = {{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'},
+	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
+		{"interval", required_argument, NULL, 'i'}, {"count", required_argument, NULL, 'c'},
+		{"batch", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, 'V'}, {0}};
 	int opt;
 
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "ji:c:bhV", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
 			a->as_json = true;
+			break;
+		case 'b':
+			a->batch = true;
+			break;
+		case 'i':
+			if (take_number("--interval", optarg, MAX_INTERVAL, &a->interval) < 0)
+				return 1;
+			break;
+		case 'c':
+			if (take_number("--count", optarg, MAX_COUNT, &a->count) < 0)
+				return 1;
 			break;
 		case 'h':
 			usage();
@@ -90,12 +136,7 @@ static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 			(void)printf("localioctl %s\n", LOCALIOFS_VERSION);
 			return 0;
 		default:
-			if (optopt)
-				log_error("switch -%c is not known; expected " SWITCHES, optopt);
-			else
-				log_error("switch " SHORT " is not known; expected " SWITCHES,
-					SHORTEN(argv[optind - 1], 80));
-			return 1;
+			return wrong_switch(argv);
 		}
 	}
 	return -1;
@@ -115,6 +156,7 @@ int main(int argc, char **argv)
 	if (!command)
 		return wrong_command(optind < argc ? argv[optind] : NULL);
 	a.one_mount = argc - optind == 2;
+	a.all_mounts = argc - optind == 1;
 	r = mount_list_make(&a.mounts, argv + optind + 1, (size_t)(argc - optind - 1));
 	if (r < 0)
 		log_error("cannot list the mounts: %s", strerror(-r));

@@ -224,7 +224,7 @@ void show_text(FILE *to, const char *dir, json_t *status)
 
 void show_json(FILE *to, const json_t *json)
 {
-	_cleanup_free_ char *text = json_dumps(json, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+	_cleanup_free_ char *text = json_dumps(json, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 
 	for (const char *p = text; p && *p; p++)
 		if (*p == 0x7f)

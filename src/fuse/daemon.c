@@ -256,6 +256,7 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 
 	fs->options = options->mount;
 	fs->owner = getuid();
+	fs->started = time(NULL);
 	fs->allow_other = may_allow_other();
 	(void)snprintf(fs->spec, sizeof(fs->spec), "%s", options->spec_text);
 	(void)snprintf(d.name, sizeof(d.name), SHORT, SHORTEN(options->spec_text, 90));

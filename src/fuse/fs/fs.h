@@ -75,6 +75,7 @@ struct fs {
 	unsigned server_port;
 	char device[32];         /* major:minor, empty until mounted */
 	uid_t owner;             /* the user who mounted */
+	int64_t started;         /* seconds since the epoch */
 	uint32_t rsize, wsize;   /* bytes of one request */
 	uint64_t max_file_size;  /* bytes, from FSINFO */
 	uint64_t fsid;           /* the NFS fsid of the export */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include "base/whole_io.h"
@@ -39,10 +40,12 @@ static int start(const char *name, struct exporter **ret)
 static int connect_to(void)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	struct timeval patience = {.tv_sec = 30};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	(void)snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
 	assert_int_equal(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
 	return fd;
 }
 
