@@ -8,6 +8,9 @@
  * A handler that goes on later takes the operation over (struct request does), and its end counts it; a handler that
  * has answered when it returns is counted there. So every request is counted once, where it is answered.
  *
+ * A request costs about 60 ns more by this (two reads of the clock, two additions), or 110 ns where two CPUs serve the
+ * same operation. open(2) and close(2) of a local file are three requests and take some 50 us.
+ *
  * struct operations belongs to the mount (fs.operations). Its counters are atomic, without order between them; any
  * thread adds and reads. struct operation belongs to the request, which is on one thread at a time.
  */
