@@ -96,38 +96,41 @@ static void put_calls(struct metrics_text *m, const struct server_stats *stats)
 
 typedef struct operation_counts operation_matrix[OPERATION_COUNT][OPERATION_PATHS];
 
-static void put_counters(struct metrics_text *m, operation_matrix all)
+/* The counters of operations: each is a member of struct operation_counts. */
+static const struct {
+	const char *name, *unit, *help;
+	size_t member;
+} operation_counters[] = {
+	{"operations", "", "FUSE requests that were answered, by operation and the path of the answer",
+		offsetof(struct operation_counts, count)},
+	{"operation_errors", "", "Those that were answered with an error", offsetof(struct operation_counts, errors)},
+	{"operation_data", "bytes", "Bytes of data that these operations read or wrote through the daemon",
+		offsetof(struct operation_counts, bytes)},
+	{"operation_time", "seconds", "The time of these operations from their begin to the answer",
+		offsetof(struct operation_counts, latency.ns)},
+};
+
+static bool moves_data(enum operation_kind kind)
 {
-	enum {
-		COUNT,
-		ERRORS,
-		DATA,
-		TIME
-	};
-	static const struct {
-		const char *name, *unit, *help;
-	} families[] = {{"operations", "", "FUSE requests that were answered, by operation and the path of the answer"},
-		{"operation_errors", "", "Those that were answered with an error"},
-		{"operation_data", "bytes", "Bytes of data that these operations read or wrote through the daemon"},
-		{"operation_time", "seconds", "The time of these operations from their begin to the answer"}};
+	return kind == OPERATION_READ || kind == OPERATION_WRITE || kind == OPERATION_COPY_FILE_RANGE;
+}
 
-	for (unsigned which = 0; which < ARRAY_SIZE(families); which++) {
-		metrics_family(m, METRICS_COUNTER, families[which].name, families[which].unit, families[which].help);
-		for (unsigned n = 0; n < OPERATION_COUNT * OPERATION_PATHS; n++) {
-			unsigned kind = n / OPERATION_PATHS, path = n % OPERATION_PATHS;
-			const struct operation_counts *c = &all[kind][path];
-			const struct metrics_label labels[] = {{"operation", operation_name(kind)},
-				{"path", operation_path_name(path)}};
+static void put_counter(struct metrics_text *m, operation_matrix all, size_t which)
+{
+	const char *unit = operation_counters[which].unit;
 
-			if (which == TIME)
-				metrics_seconds(m, labels, 2, c->latency.ns);
-			else if (which != DATA || kind == OPERATION_READ || kind == OPERATION_WRITE ||
-				 kind == OPERATION_COPY_FILE_RANGE)
-				metrics_value(m, labels, 2,
-					(int64_t)(which == COUNT    ? c->count
-						  : which == ERRORS ? c->errors
-								    : c->bytes));
-		}
+	metrics_family(m, METRICS_COUNTER, operation_counters[which].name, unit, operation_counters[which].help);
+	for (unsigned n = 0; n < OPERATION_COUNT * OPERATION_PATHS; n++) {
+		unsigned kind = n / OPERATION_PATHS, path = n % OPERATION_PATHS;
+		const struct metrics_label labels[] = {{"operation", operation_name(kind)},
+			{"path", operation_path_name(path)}};
+		uint64_t value;
+
+		memcpy(&value, (const char *)&all[kind][path] + operation_counters[which].member, sizeof(value));
+		if (strcmp(unit, "seconds") == 0)
+			metrics_seconds(m, labels, ARRAY_SIZE(labels), value);
+		else if (strcmp(unit, "bytes") != 0 || moves_data(kind))
+			metrics_value(m, labels, ARRAY_SIZE(labels), (int64_t)value);
 	}
 }
 
@@ -138,7 +141,8 @@ static void put_operations(struct metrics_text *m, struct operations *o)
 	for (unsigned kind = 0; kind < OPERATION_COUNT; kind++)
 		for (unsigned path = 0; path < OPERATION_PATHS; path++)
 			operations_read(o, kind, path, &all[kind][path]);
-	put_counters(m, all);
+	for (size_t n = 0; n < ARRAY_SIZE(operation_counters); n++)
+		put_counter(m, all, n);
 	metrics_family(m, METRICS_HISTOGRAM, "operation_duration", "seconds",
 		"The time of FUSE requests from their begin to the answer, over all paths");
 	for (unsigned kind = 0; kind < OPERATION_COUNT; kind++) {

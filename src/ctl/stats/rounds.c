@@ -24,6 +24,16 @@ static json_t *report_on(const struct rounds *r, const char *dir, json_t *status
 	return report_make(before, status, before ? (now - report_number(before, ASKED)) / 1000 : age(status));
 }
 
+/* A mount whose daemon has ended has done nothing. */
+static void add_dead(json_t *reports, const char *dir)
+{
+	json_t *status = ask_status_of_dead(dir);
+
+	if (status)
+		(void)json_array_append_new(reports, report_make(status, status, 0));
+	json_decref(status);
+}
+
 json_t *rounds_next(struct rounds *r, const struct mount_list *mounts, bool *ret_failed)
 {
 	json_t *reports = json_array(), *statuses = json_object();
@@ -31,11 +41,13 @@ json_t *rounds_next(struct rounds *r, const struct mount_list *mounts, bool *ret
 	*ret_failed = false;
 	for (size_t n = 0; n < mounts->count; n++) {
 		json_t *status = NULL;
+		int error = ask_status(mounts->dirs[n], &status);
 
-		if (ask_status(mounts->dirs[n], &status) < 0) {
-			*ret_failed = true;
+		*ret_failed |= error < 0;
+		if (error == -ENOTCONN)
+			add_dead(reports, mounts->dirs[n]);
+		if (error < 0)
 			continue;
-		}
 		(void)json_array_append_new(reports, report_on(r, mounts->dirs[n], status));
 		(void)json_object_set_new_nocheck(statuses, mounts->dirs[n], status);
 	}

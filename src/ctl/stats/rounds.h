@@ -2,7 +2,7 @@
 /*
  * Rounds of questions to mounts: each round has a report per mount that answers, on the time since the round before, or
  * since the mount's start for a mount that was not asked before. The caller owns the rounds; zeroed is before the first
- * round. One thread.
+ * round. One thread. A mount whose daemon has ended has a report without numbers, with the state "dead".
  */
 #pragma once
 

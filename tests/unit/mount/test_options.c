@@ -23,6 +23,7 @@ static void the_usage_has_the_defaults(void **state)
 	assert_int_equal(o.local, LOCAL_AUTO);
 	assert_int_equal(o.probeport, 0);
 	assert_string_equal(o.registry, "/dev/shm/localiofs");
+	assert_string_equal(o.metrics, "");
 	assert_int_equal(o.acregmin, 3);
 	assert_false(o.ro);
 }
@@ -31,13 +32,14 @@ static void options_set_what_they_name(void **state)
 {
 	struct mount_options o;
 
-	assert_int_equal(parse(&o, "ro,nosuid,local=off,registry=/run/reg,probeport=1234,port=2050,"
+	assert_int_equal(parse(&o, "ro,nosuid,local=off,registry=/run/reg,metrics=/run/m,probeport=1234,port=2050,"
 				   "mountport=2051,rsize=8192,wsize=4096,reprobe=5,acregmin=7"),
 		0);
 	assert_true(o.ro);
 	assert_true(o.nosuid);
 	assert_int_equal(o.local, LOCAL_OFF);
 	assert_string_equal(o.registry, "/run/reg");
+	assert_string_equal(o.metrics, "/run/m");
 	assert_int_equal(o.probeport, 1234);
 	assert_int_equal(o.port, 2050);
 	assert_int_equal(o.mountport, 2051);
@@ -302,7 +304,7 @@ static void the_text_of_options_makes_the_same_options(void **state)
 	static const char *const lists[] = {"", "ro,nosuid,nodev,noexec,noatime,noac,noresvport,noacl,debug",
 		"local=off,registry=/run/a\\,b\\\\c\\\"d,port=1,rsize=8192,acregmin=0",
 		"actimeo=5,nocto,lookupcache=positive", "lookupcache=none", "rdirplus=force,write=wait,sync",
-		"mounthost=[::1],proto=tcp,mountproto=tcp6", "nolock,local_lock=posix"};
+		"mounthost=[::1],proto=tcp,mountproto=tcp6", "nolock,local_lock=posix", "metrics=/run/a\\,b.prom"};
 
 	for (size_t n = 0; n < ARRAY_SIZE(lists); n++) {
 		struct mount_options o, again;
