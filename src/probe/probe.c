@@ -10,7 +10,7 @@
 #include "base/log.h"
 
 #define BACKOFF_MIN_MS   200
-#define BACKOFF_CHEAP_MS 2000 /* at most, while no sidecar listens: then an attempt is one connect(2) */
+#define BACKOFF_CHEAP_MS 1400 /* at most, while no sidecar listens: then an attempt is one connect(2) */
 #define QUICK_ATTEMPTS   6    /* while the obstacle goes away by itself soon */
 #define QUICK_PAUSE_MS   10   /* before the second, and twice as long before each further one */
 

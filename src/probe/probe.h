@@ -11,7 +11,7 @@
  *	        -> (connection ends, REVOKE, GOODBYE) -> waiting
  *
  * The status keeps the reason of a failed attempt. The next attempt comes soon at first, then less and less often, but
- * at least every reprobe seconds, with jitter; every two seconds while no sidecar listens; and at once at probe_kick(),
+ * at least every reprobe seconds, with jitter; every 1.4 seconds while no sidecar listens; and at once at probe_kick(),
  * for example when the NFS connection came back. During a session the question is repeated, too.
  *
  * Each session has a generation, which is never 0 and never used twice. Grants of one generation are void in any other.

@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "wire/owner_proof.h"
 
-#define MATCH_TIMEOUT_MS 3000 /* from the question's answer to MATCHED; a busy sidecar needs most of a second */
-
 static int PRINTF(3, 4) give_up(struct attempt *a, enum reason reason, const char *format, ...)
 {
 	va_list ap;

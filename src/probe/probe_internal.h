@@ -21,7 +21,8 @@
 #include "wire/nonce.h"
 #include "wire/registry.h"
 
-#define STEP_TIMEOUT_MS 5000 /* one exchange with the sidecar, or the question */
+#define STEP_TIMEOUT_MS  5000 /* one exchange with the sidecar, or the question */
+#define MATCH_TIMEOUT_MS 3000 /* from the question's answer to MATCHED; a busy sidecar needs most of a second */
 
 /* A request to the sidecar and its reply. The memory must live until the reply is there or the connection is closed. */
 struct exchange {
@@ -69,9 +70,12 @@ struct probe {
 	struct local_rpc rpc; /* the question under way */
 	bool matched;         /* MATCHED came since the question began */
 	struct announcement recheck;
-	bool rechecking;     /* recheck waits for its reply */
-	uint64_t recheck_ms; /* now_ms() of the next repetition; 0 while one is under way */
-	unsigned believed_s; /* for that long the sidecar believes a match, as it said */
+	bool rechecking;         /* recheck waits for its reply */
+	bool recheck_demanded;   /* the repetition under way follows a reconnect, or a user's wish */
+	bool kicked_again;       /* one more such repetition is to begin */
+	uint64_t match_until_ms; /* until then an answered question waits for MATCHED; 0 before the answer */
+	uint64_t recheck_ms;     /* now_ms() of the next repetition; 0 while one is under way */
+	unsigned believed_s;     /* for that long the sidecar believes a match, as it said */
 	unsigned recheck_every_ms;
 };
 

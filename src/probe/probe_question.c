@@ -91,14 +91,57 @@ static void schedule_recheck(struct probe *p, bool good)
 void probe_begin_rechecks(struct probe *p)
 {
 	p->recheck_every_ms = MAX(p->believed_s, 1) * 1000U / RECHECKS;
-	p->rechecking = false;
+	p->rechecking = p->kicked_again = false;
+	p->match_until_ms = 0;
 	schedule_recheck(p, true);
+}
+
+static void end_session(struct probe *p, enum reason reason)
+{
+	p->end_reason = reason;
+	p->ended = true;
+}
+
+/* The question under way has got no answer, or has got no question. */
+static void on_unasked(struct probe *p, enum reason reason)
+{
+	if (p->recheck_demanded && reason != REASON_NFS_DOWN)
+		end_session(p, reason);
+	else
+		schedule_recheck(p, false);
+}
+
+static void on_answer(struct probe *p, uint64_t now)
+{
+	if (p->rpc.answer != REASON_NONE) {
+		on_unasked(p, p->rpc.answer);
+	} else if (p->matched) {
+		p->match_until_ms = 0;
+		schedule_recheck(p, true);
+	} else if (p->match_until_ms == 0) {
+		p->match_until_ms = now + MATCH_TIMEOUT_MS;
+	} else if (now >= p->match_until_ms) {
+		end_session(p, REASON_NOT_MATCHED);
+	}
+}
+
+static void begin_recheck(struct probe *p)
+{
+	p->recheck_ms = 0;
+	p->match_until_ms = 0;
+	p->recheck_demanded = p->kicked_again;
+	p->kicked_again = false;
+	p->rechecking = true;
+	probe_announcement_init(&p->recheck);
+	probe_begin_exchange(p, &p->recheck.exchange, BROKER_ANNOUNCE, &p->recheck.body, sizeof(p->recheck.body), -1);
 }
 
 /*
  * The question is repeated from time to time, and after each reconnect to the NFS server. The sidecar judges whether
  * the client's address is still the same: it ends a session whose address went to another client, or whose last match
- * is too old.
+ * is too old. This end judges whether the server is still the same: a service's address may have moved to another host,
+ * whose sidecar answers, or whose port refuses the question. So the session ends when a sidecar has answered and this
+ * session was not matched, and also when nobody answers the question that follows a reconnect.
  */
 void probe_recheck(struct probe *p)
 {
@@ -106,20 +149,16 @@ void probe_recheck(struct probe *p)
 	unsigned port;
 
 	if (atomic_exchange(&p->kicked, false))
-		p->recheck_ms = p->recheck_ms != 0 ? now : 0;
-	if (p->recheck_ms != 0 && now >= p->recheck_ms) {
-		p->recheck_ms = 0;
-		p->rechecking = true;
-		probe_announcement_init(&p->recheck);
-		probe_begin_exchange(p, &p->recheck.exchange, BROKER_ANNOUNCE, &p->recheck.body,
-			sizeof(p->recheck.body), -1);
-	}
+		p->kicked_again = true;
+	if (p->recheck_ms != 0 && (p->kicked_again || now >= p->recheck_ms))
+		begin_recheck(p);
 	if (p->rechecking && p->recheck.exchange.answered) {
 		p->rechecking = false;
-		if (p->recheck.exchange.error < 0 || p->recheck.exchange.body.announced.error < 0 ||
-			probe_begin_question(p, &p->recheck, &port) < 0)
-			schedule_recheck(p, false);
+		if (p->recheck.exchange.error < 0 || p->recheck.exchange.body.announced.error < 0)
+			on_unasked(p, REASON_SESSION_LOST);
+		else if (probe_begin_question(p, &p->recheck, &port) < 0)
+			on_unasked(p, REASON_NFS_DOWN);
 	}
 	if (p->recheck_ms == 0 && !p->rechecking && p->rpc.answer != REASON_PROBING)
-		schedule_recheck(p, p->rpc.answer == REASON_NONE);
+		on_answer(p, now);
 }

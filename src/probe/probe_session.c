@@ -80,6 +80,8 @@ static int time_left(struct probe *p, uint64_t deadline)
 		until = p->rpc.until;
 	if (p->generation != 0 && p->recheck_ms != 0 && (until == 0 || p->recheck_ms < until))
 		until = p->recheck_ms;
+	if (p->generation != 0 && p->match_until_ms != 0 && (until == 0 || p->match_until_ms < until))
+		until = p->match_until_ms;
 	left = until == 0 ? -1 : (int64_t)MIN(until - MIN(now, until), INT32_MAX);
 	if (deadline == 0 && p->generation != 0) {
 		int housekeep = p->options.housekeep(p->options.arg);

@@ -68,6 +68,11 @@ class Container:
         run(*ENGINE, "kill", self.name)
         self.ended()
 
+    def stop(self):
+        """SIGTERM, as by an orderly end of a pod."""
+        run(*ENGINE, "stop", "--time=20", self.name)
+        self.ended()
+
 
 lib.atexit.register(lambda: [container.kill() for container in running if container.process.poll() is None])
 
