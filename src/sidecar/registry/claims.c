@@ -63,27 +63,38 @@ static void take_own_ids(struct claims *c, int socket, const struct ucred *peer)
 		(void)id_map_add(&c->gids, groups[n]);
 }
 
-int claims_of_peer(struct claims *c, int socket)
+/* What /proc says of the process, which this pid namespace shows. */
+static int take_ids_of_process(struct claims *c, int socket, const struct ucred *peer)
 {
-	struct ucred peer;
-	socklen_t size = sizeof(peer);
 	char path[64], status[8192];
 	ssize_t n;
 	int r = 0;
 
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)peer->pid);
+	n = read_small_file(path, status, sizeof(status));
+	if (n < 0)
+		return (int)n;
+	if (may_set_ids(peer, status))
+		r = take_mapped_ids(c, peer->pid);
+	else
+		take_own_ids(c, socket, peer);
+	/* The same process until now: otherwise the number may be another process's. */
+	return r == 0 && !peer_process_is_there(socket) ? -ESRCH : r;
+}
+
+int claims_of_peer(struct claims *c, int socket)
+{
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
 	*c = (struct claims){.any = false};
 	if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
 		return -errno;
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)peer.pid);
-	n = peer.pid > 0 ? read_small_file(path, status, sizeof(status)) : -ESRCH;
-	if (n < 0)
-		return (int)n;
-	if (may_set_ids(&peer, status))
-		r = take_mapped_ids(c, peer.pid);
-	else
-		take_own_ids(c, socket, &peer);
-	/* The same process until now: otherwise the number may be another process's. */
-	return r == 0 && !peer_process_is_there(socket) ? -ESRCH : r;
+	if (peer.pid > 0)
+		return take_ids_of_process(c, socket, &peer);
+	/* The process is outside the sidecar's pid namespace. The kernel tells its ids of connect(2) all the same. */
+	take_own_ids(c, socket, &peer);
+	return 0;
 }
 
 bool claims_allow(const struct claims *c, const struct broker_cred *cred)

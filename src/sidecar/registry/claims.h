@@ -24,7 +24,10 @@ struct claims {
 	struct id_map uids, gids; /* the outside ids are those that the client may use */
 };
 
-/* Looks at the process that has connected. A negative errno if the process has ended, or /proc does not show it. */
+/*
+ * Looks at the process that has connected. A process outside this pid namespace has the ids of its connect(2), and no
+ * others, since nothing tells its capabilities. A negative errno if the process has ended.
+ */
 int claims_of_peer(struct claims *c, int socket);
 
 /* True if the client may use this credential. */

@@ -13,7 +13,7 @@ import threading
 import uuid
 from pathlib import Path
 
-from lib import libc
+libc = ctypes.CDLL(None, use_errno=True)
 
 REGISTRY = Path("/dev/shm/localiofs")
 PROBE_PORT = 20122
