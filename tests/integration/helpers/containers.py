@@ -47,10 +47,14 @@ def programs():
 
 
 class Container:
+    """A running container, of a root filesystem (Path), or of an image in podman's store (a name) instead of whose entry point
+    the words run."""
+
     def __init__(self, image, *words, switches=(), network="host"):
         self.name = f"localiofs-test-{os.getpid()}-{len(running)}"
         self.log = HOME / f"{self.name}.log"
-        argv = [*ENGINE, "run", *COMMON, f"--name={self.name}", f"--network={network}", *switches, "--rootfs", image, *words]
+        program = ["--rootfs", image, *words] if isinstance(image, Path) else [f"--entrypoint={words[0]}", image, *words[1:]]
+        argv = [*ENGINE, "run", *COMMON, f"--name={self.name}", f"--network={network}", *switches, *program]
         self.process = subprocess.Popen(list(map(str, argv)), stdin=subprocess.DEVNULL, stdout=self.log.open("w"),
                                         stderr=subprocess.STDOUT)
         running.append(self)
