@@ -65,7 +65,7 @@ void log_message(int priority, const char *format, ...)
 	if (place == LOG_TO_STDERR || (place == LOG_TO_CALLER && (priority <= LOG_WARNING || debug_on)))
 		(void)(to_journal ? fprintf(stderr, "<%d>%s\n", priority, line)
 				  : fprintf(stderr, "%s: %s\n", program_name, line));
-	else
+	else if (place != LOG_TO_NOBODY)
 		syslog(priority, "%s", line);
 	errno = saved;
 }

@@ -27,6 +27,7 @@ enum log_place {
 	LOG_TO_STDERR, /* the default: all messages go to stderr */
 	LOG_TO_CALLER, /* warnings and errors go to stderr, the rest to syslog; with debugging on all go to stderr */
 	LOG_TO_SYSLOG, /* all messages go to syslog: for a detached daemon */
+	LOG_TO_NOBODY, /* the program says everything in its own words */
 };
 
 void log_to(enum log_place place);

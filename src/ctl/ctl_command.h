@@ -9,17 +9,19 @@
 
 struct ctl_arguments {
 	struct mount_list mounts;
-	bool one_mount;    /* exactly one mount point was given as a word */
-	bool all_mounts;   /* no mount point was given */
-	bool as_json;      /* --json */
-	unsigned interval; /* --interval in seconds; 0: not given */
-	unsigned count;    /* --count; 0: not given */
-	bool batch;        /* --batch */
+	bool one_mount;      /* exactly one mount point was given as a word */
+	bool all_mounts;     /* no mount point was given */
+	bool as_json;        /* --json */
+	unsigned interval;   /* --interval in seconds; 0: not given */
+	unsigned count;      /* --count; 0: not given */
+	bool batch;          /* --batch */
+	const char *options; /* -o, or NULL */
 };
 
-/* Each returns the exit status: 0, or 1 after a line on stderr for each mount that did not answer. */
+/* Each returns the exit status: 0, or 1 after a line on stderr for each mount that did not answer; doctor also 2. */
 int status_command(const struct ctl_arguments *a);
 int probe_command(const struct ctl_arguments *a);
 int ready_command(const struct ctl_arguments *a);
 int stats_command(const struct ctl_arguments *a);
 int top_command(const struct ctl_arguments *a);
+int doctor_command(const struct ctl_arguments *a);

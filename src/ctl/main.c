@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "ctl/ctl_command.h"
 
-#define SWITCHES     "--json, --interval, --count, --batch, --help, --version"
+#define SWITCHES     "--json, --interval, --count, --batch, -o OPTIONS, --help, --version"
 #define MAX_INTERVAL 86400
 #define MAX_COUNT    1000000000
 
@@ -16,6 +16,7 @@ struct ctl_command {
 	const char *arguments; /* for the usage */
 	const char *help;      /* a sentence */
 	int (*run)(const struct ctl_arguments *a);
+	bool about_machine; /* without a word: about no mount, while the others are about all */
 };
 
 static const struct ctl_command commands[] = {
@@ -28,6 +29,8 @@ static const struct ctl_command commands[] = {
 	{"probe", "[MOUNTPOINT...]", "Makes each mount find out at once whether its server is on this host.",
 		probe_command},
 	{"ready", "[MOUNTPOINT...]", "Succeeds if each mount answers: for startup probes and units.", ready_command},
+	{"doctor", "[--json] [SERVER:/EXPORT [-o OPTIONS] | MOUNTPOINT | FILE]",
+		"Checks all that must be true for local paths, and says what to do.", doctor_command, true},
 };
 
 static void usage(void)
@@ -38,10 +41,11 @@ static void usage(void)
 	(void)printf("       localioctl --help | --version\n\n");
 	for (size_t n = 0; n < ARRAY_SIZE(commands); n++)
 		(void)printf("  %-8s %s\n", commands[n].name, commands[n].help);
-	(void)printf("\nWithout a MOUNTPOINT a command is about all localiofs mounts.\n"
-		     "--json prints one JSON object per mount instead of text.\n"
+	(void)printf("\nWithout a MOUNTPOINT a command is about all localiofs mounts, and doctor about this machine.\n"
+		     "--json prints JSON instead of text: an object per mount, or of doctor's findings.\n"
 		     "--interval makes a report on every so many seconds, --count as many reports as given.\n"
-		     "--batch writes for a file or a pipe, without control of the terminal.\n");
+		     "--batch writes for a file or a pipe, without control of the terminal.\n"
+		     "-o OPTIONS gives doctor the options of a mount that is not there yet.\n");
 }
 
 static const struct ctl_command *find_command(const char *name)
@@ -113,7 +117,7 @@ static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 	int opt;
 
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "ji:c:bhV", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "ji:c:bo:hV", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
 			a->as_json = true;
@@ -128,6 +132,9 @@ static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 		case 'c':
 			if (take_number("--count", optarg, MAX_COUNT, &a->count) < 0)
 				return 1;
+			break;
+		case 'o':
+			a->options = optarg;
 			break;
 		case 'h':
 			usage();
@@ -146,7 +153,7 @@ int main(int argc, char **argv)
 {
 	const struct ctl_command *command;
 	struct ctl_arguments a = {0};
-	int r;
+	int r, status = 1;
 
 	log_open("localioctl");
 	r = take_switches(&a, argc, argv);
@@ -155,13 +162,20 @@ int main(int argc, char **argv)
 	command = optind < argc ? find_command(argv[optind]) : NULL;
 	if (!command)
 		return wrong_command(optind < argc ? argv[optind] : NULL);
+	if (a.options && command->run != doctor_command) {
+		log_error("switch -o is for doctor only; expected %s without it", command->name);
+		return 1;
+	}
 	a.one_mount = argc - optind == 2;
 	a.all_mounts = argc - optind == 1;
-	r = mount_list_make(&a.mounts, argv + optind + 1, (size_t)(argc - optind - 1));
+	if (a.all_mounts && command->about_machine)
+		r = 0;
+	else
+		r = mount_list_make(&a.mounts, argv + optind + 1, (size_t)(argc - optind - 1));
 	if (r < 0)
 		log_error("cannot list the mounts: %s", strerror(-r));
 	else
-		r = command->run(&a);
+		status = command->run(&a);
 	mount_list_done(&a.mounts);
-	return r == 0 ? 0 : 1;
+	return status;
 }

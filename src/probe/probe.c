@@ -68,6 +68,8 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 		p->status.sidecar_pid = state == PROBE_STATE_LOCAL ? broker_client_peer_pid(p->broker) : 0;
 		(void)snprintf(p->status.detail, sizeof(p->status.detail), "%s", detail);
 	}
+	if (p->options.status_changed)
+		p->options.status_changed(p->options.arg);
 	if (p->logged == reason)
 		return;
 	p->logged = reason;

@@ -48,6 +48,8 @@ struct probe_options {
 	 * wait for probe_wake().
 	 */
 	int (*housekeep)(void *arg);
+	/* The status has changed: a session begins or has ended, or an attempt has failed. May be NULL. */
+	void (*status_changed)(void *arg);
 	void *arg;
 };
 
