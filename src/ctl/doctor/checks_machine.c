@@ -48,11 +48,19 @@ void judge_fuse_device(const struct doctor_facts *f, struct finding *ret)
 			"/dev/fuse: %s", strerror(-f->machine.device_error));
 }
 
+/* True if the mount that is asked about shows it. A trial may be forbidden where the mount is there all the same. */
+static bool mount_passes_through(const struct doctor_facts *f)
+{
+	return json_is_true(json_object_get(json_object_get(f->mount.status, "kernel"), "passthrough"));
+}
+
 void judge_trial_mount(const struct doctor_facts *f, struct finding *ret)
 {
 	if (f->machine.mount_error == 0)
 		finding_ok(ret, "the kernel mounts FUSE, and offers the features 0x%llx",
 			(unsigned long long)f->machine.fuse_features);
+	else if (mount_passes_through(f))
+		finding_ok(ret, "a trial mount of FUSE is not allowed here, but the mount is there");
 	else
 		finding_bad(ret, CHECK_UNKNOWN, "The kernel's FUSE features are seen at a trial mount only.",
 			"Run this command as root, or outside of the container.", "a trial mount of FUSE: %s",
@@ -61,7 +69,7 @@ void judge_trial_mount(const struct doctor_facts *f, struct finding *ret)
 
 void judge_passthrough(const struct doctor_facts *f, struct finding *ret)
 {
-	if (f->machine.fuse_features & DOCTOR_FUSE_PASSTHROUGH)
+	if ((f->machine.fuse_features & DOCTOR_FUSE_PASSTHROUGH) || mount_passes_through(f))
 		finding_ok(ret, "the kernel offers FUSE passthrough");
 	else
 		finding_bad(ret, CHECK_FAIL, "The kernel cannot move data past the daemon.",

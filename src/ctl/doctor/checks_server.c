@@ -164,8 +164,10 @@ void judge_server_serving(const struct doctor_facts *f, struct finding *ret)
 
 void judge_handles(const struct doctor_facts *f, struct finding *ret)
 {
-	judge_step(f, ret, STEP_HANDLES, "the sidecar decodes the server's file handles", AS_REASON,
-		"Name the kind of server: localiofs-sidecar --server=ganesha or --server=knfsd.");
+	judge_step(f, ret, STEP_HANDLES,
+		f->server.remembers ? "the sidecar decodes the file handles of this server, which is like NFS-Ganesha"
+				    : "the sidecar decodes the file handles of this server, which is like knfsd",
+		AS_REASON, "Name the kind of server: localiofs-sidecar --server=ganesha or --server=knfsd.");
 }
 
 void judge_export_known(const struct doctor_facts *f, struct finding *ret)

@@ -68,6 +68,7 @@ struct server_facts {
 	uint32_t root_access; /* the ACCESS bits that the server gives uid 0 on the root */
 	struct nfs_attr root;
 	struct probe_status probe;
+	bool remembers;             /* the server answers from memory, as NFS-Ganesha does */
 	bool trusted;               /* the sidecar believes that this process owns the machine */
 	int backing_error;          /* of looking at the backing filesystem */
 	unsigned long backing_type; /* f_type of statfs(2); 0: not visible */
@@ -76,9 +77,8 @@ struct server_facts {
 struct mount_facts {
 	bool there; /* mountinfo has a localiofs mount on the directory */
 	char source[1300];
-	int error; /* of the question for the status: -ETIMEDOUT, -ENOTCONN, -EPERM, -EACCES... */
-	json_t *status;
-	bool has_options; /* the daemon told its options */
+	int error;      /* of the question for the status: -ETIMEDOUT, -ENOTCONN, -EPERM, -EACCES... */
+	json_t *status; /* NULL without an answer */
 };
 
 struct file_facts {

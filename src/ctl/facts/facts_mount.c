@@ -121,8 +121,9 @@ static void take_answer(struct doctor_facts *f, struct answer *a)
 	f->mount.status = json_loads(a->status.json, 0, NULL);
 	if (!f->mount.status)
 		f->mount.error = -EPROTO;
-	f->mount.has_options = a->options_error == 0 &&
-			       options_parse(&f->options, a->options.given, true, sentence, sizeof(sentence)) == 0;
+	/* Without its options the mount is taken to have the defaults. */
+	if (a->options_error == 0)
+		(void)options_parse(&f->options, a->options.given, true, sentence, sizeof(sentence));
 }
 
 static void facts_of_mount(struct doctor_facts *f)

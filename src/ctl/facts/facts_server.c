@@ -208,6 +208,7 @@ static void look_for_sidecar(struct visit *v)
 	(void)wait_for(&v->probed, PROBE_SECONDS);
 	probe_status(v->probe, &s->probe);
 	s->trusted = probe_is_trusted(v->probe);
+	s->remembers = probe_server_remembers(v->probe);
 }
 
 /* ---- the file ---- */

@@ -88,6 +88,13 @@ static void nothing_is_wrong_when_all_is_well(void **state)
 	assert_int_equal(doctor_exit_status(findings), 0);
 }
 
+static void set_status(const char *json)
+{
+	json_decref(facts.mount.status);
+	facts.mount.status = json_loads(json, 0, NULL);
+	assert_non_null(facts.mount.status);
+}
+
 /* Each of the following breaks one fact, and the next line names the only finding. */
 static void each_fact_of_the_machine_has_its_finding(void **state)
 {
@@ -107,8 +114,12 @@ static void each_fact_of_the_machine_has_its_finding(void **state)
 	m->device_error = -ENOENT;
 	finds("fuse-device", CHECK_FAIL);
 	m->mount_error = -EPERM;
+	facts.subject = DOCTOR_SERVER;
+	set_status("{}");
 	finds("fuse-mount", CHECK_UNKNOWN);
 	m->fuse_features = DOCTOR_FUSE_OVER_URING;
+	facts.subject = DOCTOR_SERVER;
+	set_status("{}");
 	finds("passthrough", CHECK_FAIL);
 	m->enable_uring = 'N';
 	finds("fuse-uring", CHECK_ADVICE);
@@ -242,13 +253,6 @@ static void each_fact_of_the_server_has_its_finding(void **state)
 	finds("backing", CHECK_ADVICE);
 }
 
-static void set_status(const char *json)
-{
-	json_decref(facts.mount.status);
-	facts.mount.status = json_loads(json, 0, NULL);
-	assert_non_null(facts.mount.status);
-}
-
 static void set_in_status(const char *group, const char *key, json_t *value)
 {
 	json_t *to = group ? json_object_get(facts.mount.status, group) : facts.mount.status;
@@ -375,6 +379,14 @@ static void a_smaller_subject_has_fewer_checks(void **state)
 	assert_int_equal(finding_of("mount-state")->result, CHECK_SKIPPED);
 }
 
+static void a_mount_that_passes_through_needs_no_trial(void **state)
+{
+	facts.machine.mount_error = -EPERM;
+	facts.machine.fuse_features = 0;
+	doctor_judge(&facts, findings);
+	assert_int_equal(doctor_exit_status(findings), 0);
+}
+
 static void the_json_has_results_and_what_was_not_checked(void **state)
 {
 	json_t *json, *checks;
@@ -415,6 +427,7 @@ int main(void)
 			all_is_well, forget),
 		cmocka_unit_test_setup_teardown(a_remedy_names_the_mount_and_the_registry, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(a_smaller_subject_has_fewer_checks, all_is_well, forget),
+		cmocka_unit_test_setup_teardown(a_mount_that_passes_through_needs_no_trial, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(the_json_has_results_and_what_was_not_checked, all_is_well, forget),
 	};
 
