@@ -115,7 +115,7 @@ struct doctor_facts {
 /* This machine. At most 5 s. */
 void facts_of_machine(struct machine_facts *m);
 
-/* The registry on that path, and the sidecar behind it. At most 9 s. */
+/* The registry on that path, and the sidecar behind it. At most 14 s. */
 void facts_of_registry(struct registry_facts *r, struct sidecar_facts *s);
 
 /*

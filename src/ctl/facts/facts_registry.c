@@ -4,6 +4,7 @@
 #include <sys/statvfs.h>
 
 #include "base/clock.h"
+#include "base/whole_io.h"
 #include "ctl/facts/doctor_facts.h"
 #include "mount/mountinfo.h"
 #include "probe/broker_client.h"
@@ -117,9 +118,30 @@ static int take_bound(const struct mountinfo *m, void *arg)
 	return 0;
 }
 
+static void write_found(int to, const void *arg)
+{
+	const struct registry_facts *r = arg;
+	struct registry_fault fault;
+
+	(void)registry_open_place(r->path, &fault);
+	(void)write_all(to, "", 1);
+}
+
+/* The path may be an option of anybody's mount, and lead through a filesystem that never answers. */
+static int open_place(struct registry_facts *r)
+{
+	char found;
+	ssize_t n = facts_in_child(write_found, r, &found, sizeof(found));
+
+	if (n != -ETIMEDOUT)
+		return registry_open_place(r->path, &r->place);
+	(void)snprintf(r->place.text, sizeof(r->place.text), "%s: a filesystem on this path does not answer", r->path);
+	return -ETIMEDOUT;
+}
+
 void facts_of_registry(struct registry_facts *r, struct sidecar_facts *s)
 {
-	_cleanup_close_ int place = registry_open_place(r->path, &r->place);
+	_cleanup_close_ int place = open_place(r);
 	_cleanup_close_ int registry = -1, socket = -1;
 	struct registry_mark mark;
 	struct statvfs fs;
@@ -127,7 +149,7 @@ void facts_of_registry(struct registry_facts *r, struct sidecar_facts *s)
 
 	r->place_error = place < 0 ? place : 0;
 	/* -EPERM: the directory is there, on another filesystem. */
-	if (place == -EPERM)
+	if (place == -EPERM || place == -ETIMEDOUT)
 		(void)snprintf(r->type, sizeof(r->type), "other");
 	if (place < 0)
 		return;
