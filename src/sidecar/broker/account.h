@@ -42,8 +42,8 @@
 #include "base/list.h"
 #include "base/util.h"
 
-#define ACCOUNT_SESSIONS      256   /* in total: one half for uid 0, the other half for all other uids */
-#define ACCOUNT_SESSIONS_ONE  112   /* of one client, and of one uid other than 0, in its half */
+#define ACCOUNT_SESSIONS      480   /* in total: one half for uid 0, the other half for all other uids */
+#define ACCOUNT_SESSIONS_ONE  208   /* of one client, and of one uid other than 0, in its half */
 #define ACCOUNT_UNMATCHED_ONE 32    /* before their match: of one uid, or of one client with uid 0 */
 #define ACCOUNT_IDS           65536 /* as ACCOUNT_SESSIONS; each id costs 700 bytes of kernel memory */
 #define ACCOUNT_IDS_ONE       28672 /* as ACCOUNT_SESSIONS_ONE */

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,6 +16,7 @@
 
 /*
  * The memory of the call, which both processes share. The session's thread is suspended while the other process runs.
+ * It is a mapping of its own, because the heap of the session's thread would keep it until the session ends.
  */
 struct guarded {
 	_Alignas(16) char stack[STACK_SIZE];
@@ -78,20 +79,22 @@ static int run(struct guarded *g)
 
 int guarded_receive(int socket, guarded_judge_fn judge, void *arg, struct packet *ret, int *ret_judged)
 {
-	_cleanup_free_ struct guarded *g = NULL;
+	struct guarded *g;
 	int pass[2], r;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pass) < 0)
 		return -errno;
-	g = calloc(1, sizeof(*g));
-	if (g != NULL) {
+	g = mmap(NULL, sizeof(*g), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (g == MAP_FAILED) {
+		r = -errno;
+	} else {
 		g->socket = socket;
 		g->pass = pass[1];
 		g->judge = judge;
 		g->arg = arg;
 		g->packet = ret;
+		r = run(g);
 	}
-	r = g != NULL ? run(g) : -ENOMEM;
 	if (r >= 0) {
 		*ret_judged = g->judged;
 		if (ret->fd >= 0) /* ret->fd was a number in the separate process's table */
@@ -99,5 +102,7 @@ int guarded_receive(int socket, guarded_judge_fn judge, void *arg, struct packet
 	}
 	(void)close_fd(pass[0]);
 	(void)close_fd(pass[1]);
+	if (g != MAP_FAILED)
+		(void)munmap(g, sizeof(*g));
 	return r;
 }
