@@ -4,15 +4,12 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 
-#define BACKOFF_MIN_MS   200
-#define BACKOFF_CHEAP_MS 1400 /* at most, while no sidecar listens: then an attempt is one connect(2) */
-#define QUICK_ATTEMPTS   6    /* while the obstacle goes away by itself soon */
-#define QUICK_PAUSE_MS   10   /* before the second, and twice as long before each further one */
+#define QUICK_ATTEMPTS 6  /* while the obstacle goes away by itself soon */
+#define QUICK_PAUSE_MS 10 /* before the second, and twice as long before each further one */
 
 static void drop_broker(struct probe *p)
 {
@@ -81,15 +78,7 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 
 static void wait_before_next(struct probe *p, enum reason reason)
 {
-	uint32_t jitter = 0;
-	uint64_t until;
-
-	(void)!getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
-	if (reason == REASON_NO_REGISTRY || reason == REASON_NO_BROKER)
-		p->backoff_ms = MIN(p->backoff_ms, BACKOFF_CHEAP_MS);
-	until = now_ms() + p->backoff_ms + jitter % (p->backoff_ms / 4 + 1);
-	p->backoff_ms = MIN(p->backoff_ms * 2, p->options.reprobe_s * 1000U);
-	wait_until(p, until);
+	wait_until(p, now_ms() + probe_pace_attempt(&p->backoff, reason, p->options.reprobe_s, backoff_random()));
 }
 
 static void serve_session(struct probe *p, const struct attempt *a)
@@ -129,7 +118,7 @@ static void *run(void *arg)
 			p->status.attempts++;
 		}
 		if (try_quickly(p, &a) == 0) {
-			p->backoff_ms = BACKOFF_MIN_MS;
+			p->backoff.wait_ms = 0;
 			serve_session(p, &a);
 		} else if (!p->stopping) {
 			set_status(p, PROBE_STATE_REMOTE, a.fault.reason, a.fault.text);
@@ -154,7 +143,6 @@ int probe_new(const struct probe_options *options, struct probe **ret)
 	p->options = *options;
 	p->registry = strdup(options->registry);
 	p->asker = strdup(options->asker);
-	p->backoff_ms = BACKOFF_MIN_MS;
 	p->rpc = (struct local_rpc)LOCAL_RPC_NONE;
 	p->status.state = PROBE_STATE_PROBING;
 	p->status.reason = REASON_PROBING;

@@ -5,6 +5,7 @@
  *	probe.c           the thread, its waits between attempts, the status
  *	probe_attempt.c   one attempt, from nothing to a session
  *	probe_session.c   the loop that handles all events, the generations, requests of other threads
+ *	probe_pace.c      when the next attempt and the next question are due
  *	probe_question.c  the announcement and the question over RPC, once and again during the session
  *
  * All functions here run on the probe's thread. probe_internal.h is for these files alone.
@@ -18,6 +19,7 @@
 #include "net/wake.h"
 #include "probe/local_rpc_client.h"
 #include "probe/probe.h"
+#include "pacing/probe_pace.h"
 #include "wire/nonce.h"
 #include "wire/registry.h"
 
@@ -63,7 +65,7 @@ struct probe {
 	uint64_t last_generation;
 	bool ended; /* the sidecar said GOODBYE or broke the protocol */
 	enum reason end_reason;
-	unsigned backoff_ms;
+	struct backoff backoff;
 	enum reason logged; /* the reason that was logged last */
 
 	/* probe_question.c */
@@ -76,7 +78,6 @@ struct probe {
 	uint64_t match_until_ms; /* until then an answered question waits for MATCHED; 0 before the answer */
 	uint64_t recheck_ms;     /* now_ms() of the next repetition; 0 while one is under way */
 	unsigned believed_s;     /* for that long the sidecar believes a match, as it said */
-	unsigned recheck_every_ms;
 };
 
 /* Why an attempt failed. */

@@ -8,9 +8,6 @@
 #include "base/log.h"
 #include "localiofs/local_rpc.h"
 
-#define RECHECKS         3     /* questions in the time for which the sidecar believes the last one */
-#define RECHECK_RETRY_MS 20000 /* at most, until a repetition that failed is tried again */
-
 /* ---- exchanges ---- */
 
 static void on_reply(struct broker_call *call, int error, const void *body)
@@ -85,12 +82,11 @@ void probe_format_source(const struct probe *p, char ret[IP_ADDRESS_TEXT])
 /* A repetition that did not get an answer is tried again sooner than a good one. */
 static void schedule_recheck(struct probe *p, bool good)
 {
-	p->recheck_ms = now_ms() + (good ? p->recheck_every_ms : MIN(p->recheck_every_ms, RECHECK_RETRY_MS));
+	p->recheck_ms = now_ms() + probe_pace_recheck(p->believed_s, good, backoff_random());
 }
 
 void probe_begin_rechecks(struct probe *p)
 {
-	p->recheck_every_ms = MAX(p->believed_s, 1) * 1000U / RECHECKS;
 	p->rechecking = p->kicked_again = false;
 	p->match_until_ms = 0;
 	schedule_recheck(p, true);

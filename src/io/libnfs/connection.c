@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <nfsc/libnfs.h>
 #include <nfsc/libnfs-raw.h>
@@ -14,13 +13,10 @@
 #include "base/log.h"
 #include "net/tcp.h"
 
-#define BACKOFF_MIN_MS       20
-#define BACKOFF_MAX_MS       15000 /* while the server does not answer */
-#define BACKOFF_MAX_SHORT_MS 1000  /* while the server answers calls, but the connection breaks; or on this host */
-#define STEADY_MS            5000  /* a connection that was up for so long ends the backoff */
-#define CONNECT_TIMEOUT_MS   10000
-#define NULL_TIMEOUT_MS      10000
-#define RESEND_TIMEOUT_MS    5000
+#define STEADY_MS          5000 /* a connection that was up for so long ends the backoff */
+#define CONNECT_TIMEOUT_MS 10000
+#define NULL_TIMEOUT_MS    10000
+#define RESEND_TIMEOUT_MS  5000
 
 static struct nfs_call *from_node(struct list *node)
 {
@@ -251,13 +247,10 @@ void connection_close(struct connection *c)
 
 void connection_back_off(struct connection *c, uint64_t now, bool near)
 {
-	unsigned most = c->proven || near ? BACKOFF_MAX_SHORT_MS : BACKOFF_MAX_MS;
-	uint32_t jitter = 0;
+	const struct backoff_limits *limits = c->proven || near ? &connection_backoff_short : &connection_backoff_long;
 
 	if (c->up_since > 0 && now - c->up_since >= STEADY_MS)
-		c->backoff_ms = 0;
+		c->backoff.wait_ms = 0;
 	c->up_since = 0;
-	c->backoff_ms = MIN(MAX(c->backoff_ms * 2, (unsigned)BACKOFF_MIN_MS), most);
-	(void)!getrandom(&jitter, sizeof(jitter), GRND_NONBLOCK);
-	c->retry_at = now + c->backoff_ms + jitter % (c->backoff_ms / 2 + 1);
+	c->retry_at = now + backoff_next(&c->backoff, limits, backoff_random());
 }

@@ -15,10 +15,15 @@
 
 #include <stdatomic.h>
 
+#include "pacing/backoff.h"
 #include "io/server.h"
 
 struct nfs_context;
 struct rpc_context;
+
+/* The waits between attempts: short while the server answers calls but the connection breaks, or is on this host. */
+static const struct backoff_limits connection_backoff_short = {.least_ms = 20, .most_ms = 1000, .jitter_part = 2};
+static const struct backoff_limits connection_backoff_long = {.least_ms = 20, .most_ms = 15000, .jitter_part = 2};
 
 enum connection_state {
 	CONNECTION_DOWN,       /* until retry_at; then struct nfs3 decides */
@@ -53,7 +58,7 @@ struct connection {
 	bool stuck;                  /* set by the owner, which then closes the connection */
 	bool proven;                 /* the server has answered a call other than NULL */
 	int null_error;              /* the server's denial of NULL, as a negative errno */
-	unsigned backoff_ms;
+	struct backoff backoff;
 	struct list in_flight; /* nfs_call.node, in the order of connection_send() */
 	size_t count;          /* calls in in_flight */
 	atomic_uint_fast64_t answered;
