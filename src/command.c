@@ -69,7 +69,7 @@ static int take_switch(struct command *c, int opt, const char *word, bool *debug
 		usage(c);
 		exit(EXIT_OK);
 	case 'V':
-		(void)printf("localiofs %s\n", LOCALIOFS_VERSION);
+		version_print();
 		exit(EXIT_OK);
 	case ':':
 		return log_error_as(EXIT_USAGE, SHORT ": a value is missing%s", SHORTEN(word, 80),

@@ -38,3 +38,9 @@ struct command {
  * function does not access the directory, which may be an automount point or a dead mount.
  */
 int command_parse(struct command *c, int argc, char **argv);
+
+/*
+ * version.c: what --version prints, a line per library. libnfs and libcap-ng do not tell their version: their lines
+ * have the version at the time of the build, and that of libnfs the file that is loaded.
+ */
+void version_print(void);

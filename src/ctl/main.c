@@ -2,6 +2,7 @@
 /* localioctl: asks localiofs mounts about their state. The table of commands, the words on the command line, the usage.
  */
 #include <getopt.h>
+#include <jansson.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -140,7 +141,7 @@ static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 			usage();
 			return 0;
 		case 'V':
-			(void)printf("localioctl %s\n", LOCALIOFS_VERSION);
+			(void)printf("localioctl " LOCALIOFS_VERSION "\njansson %s\n", jansson_version_str());
 			return 0;
 		default:
 			return wrong_switch(argv);

@@ -93,7 +93,8 @@ static int take_switch(struct mounter *m, struct numbers *n, int opt, const char
 		usage();
 		exit(EXIT_OK);
 	case 'V':
-		(void)printf("localiofs-mounter %s\n", LOCALIOFS_VERSION);
+		(void)printf(
+			"localiofs-mounter " LOCALIOFS_VERSION "\nlibcap-ng " BUILT_WITH_LIBCAP_NG " (when built)\n");
 		exit(EXIT_OK);
 	case ':':
 		return log_error_as(EXIT_USAGE, SHORT ": a value is missing", SHORTEN(word, 80));

@@ -2,6 +2,7 @@
 #include "sidecar/sidecar_options.h"
 
 #include <getopt.h>
+#include <jansson.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
@@ -152,7 +153,9 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 		o->debug = true;
 		return 0;
 	case 'V':
-		printf("localiofs-sidecar " LOCALIOFS_VERSION "\n");
+		printf("localiofs-sidecar " LOCALIOFS_VERSION "\njansson %s\nlibcap-ng " BUILT_WITH_LIBCAP_NG
+		       " (when built)\nlibacl " BUILT_WITH_LIBACL " (when built)\n",
+			jansson_version_str());
 		return 1;
 	case 'h':
 		usage();
