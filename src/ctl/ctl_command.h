@@ -16,12 +16,14 @@ struct ctl_arguments {
 	unsigned count;      /* --count; 0: not given */
 	bool batch;          /* --batch */
 	const char *options; /* -o, or NULL */
+	const char *control; /* --control; NULL: not given */
 };
 
 /* Each returns the exit status: 0, or 1 after a line on stderr for each mount that did not answer; doctor also 2. */
 int status_command(const struct ctl_arguments *a);
 int probe_command(const struct ctl_arguments *a);
 int ready_command(const struct ctl_arguments *a);
+int sidecar_command(const struct ctl_arguments *a); /* 1 also if the sidecar does not answer */
 int stats_command(const struct ctl_arguments *a);
 int top_command(const struct ctl_arguments *a);
 int doctor_command(const struct ctl_arguments *a);

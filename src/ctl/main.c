@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "ctl/ctl_command.h"
 
-#define SWITCHES     "--json, --interval, --count, --batch, -o OPTIONS, --help, --version"
+#define SWITCHES     "--json, --interval, --count, --batch, --control, -o OPTIONS, --help, --version"
 #define MAX_INTERVAL 86400
 #define MAX_COUNT    1000000000
 
@@ -29,6 +29,8 @@ static const struct ctl_command commands[] = {
 		"Shows the busiest mounts and operations again and again; q ends it.", top_command},
 	{"probe", "[MOUNTPOINT...]", "Makes each mount find out at once whether its server is on this host.",
 		probe_command},
+	{"sidecar", "[--json] [--control PATH]",
+		"Shows root the sidecar of this host: exports, sessions, and who holds which files.", sidecar_command},
 	{"ready", "[MOUNTPOINT...]", "Succeeds if each mount answers: for startup probes and units.", ready_command},
 	{"doctor", "[--json] [SERVER:/EXPORT [-o OPTIONS] | MOUNTPOINT | FILE]",
 		"Checks all that must be true for local paths, and says what to do.", doctor_command, true},
@@ -46,7 +48,8 @@ static void usage(void)
 		     "--json prints JSON instead of text: an object per mount, or of doctor's findings.\n"
 		     "--interval makes a report on every so many seconds, --count as many reports as given.\n"
 		     "--batch writes for a file or a pipe, without control of the terminal.\n"
-		     "-o OPTIONS gives doctor the options of a mount that is not there yet.\n");
+		     "-o OPTIONS gives doctor the options of a mount that is not there yet.\n"
+		     "--control names the socket of a sidecar that was started with its own --control=.\n");
 }
 
 static const struct ctl_command *find_command(const char *name)
@@ -101,6 +104,8 @@ static int wrong_switch(char **argv)
 {
 	if (optopt == 'i' || optopt == 'c')
 		log_error("switch --%s: expected a number", optopt == 'i' ? "interval" : "count");
+	else if (optopt == 's')
+		log_error("switch --control: expected the path of a socket");
 	else if (optopt)
 		log_error("switch -%c is not known; expected " SWITCHES, optopt);
 	else
@@ -113,18 +118,21 @@ static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 {
 	static const struct option options[] = {{"json", no_argument, NULL, 'j'},
 		{"interval", required_argument, NULL, 'i'}, {"count", required_argument, NULL, 'c'},
-		{"batch", no_argument, NULL, 'b'}, {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'}, {0}};
+		{"batch", no_argument, NULL, 'b'}, {"control", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
 	int opt;
 
 	opterr = 0;
-	while ((opt = getopt_long(argc, argv, "ji:c:bo:hV", options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "ji:c:bo:s:hV", options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
 			a->as_json = true;
 			break;
 		case 'b':
 			a->batch = true;
+			break;
+		case 's':
+			a->control = optarg;
 			break;
 		case 'i':
 			if (take_number("--interval", optarg, MAX_INTERVAL, &a->interval) < 0)

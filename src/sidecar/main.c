@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "sidecar/broker/broker.h"
+#include "sidecar/control/control.h"
 #include "sidecar/exports/exports_watch.h"
 #include "sidecar/host/name_thread.h"
 #include "sidecar/notify.h"
@@ -34,9 +35,12 @@ struct sidecar {
 	struct export_store exports;
 	struct exports_watch watch;
 	struct account account; /* of all registries */
+	struct counters counters;
 	struct broker brokers[SIDECAR_REGISTRIES];
 	unsigned nbrokers;
 	struct rpc_server *rpc;
+	struct view view;
+	struct control *control; /* NULL: there is no control socket */
 	int signals;
 };
 
@@ -95,6 +99,8 @@ static int start_broker(struct sidecar *s, const struct sidecar_options *o, unsi
 	const struct sidecar_registry *registry = &o->registries[n];
 	struct broker_options options = {.exports = &s->exports,
 		.account = &s->account,
+		.counters = &s->counters,
+		.path = registry->path,
 		.recheck_s = o->recheck_s,
 		.claims_of_peer = registry->claims_of_peer,
 		.run = session_thread};
@@ -112,6 +118,30 @@ static int start_broker(struct sidecar *s, const struct sidecar_options *o, unsi
 		return r;
 	}
 	s->nbrokers++;
+	return 0;
+}
+
+/* Without --control= the sidecar works without a control socket, if the default cannot be made. */
+static int start_control(struct sidecar *s, const struct sidecar_options *o)
+{
+	const char *path = o->control != NULL ? o->control : SIDECAR_CONTROL_DEFAULT;
+	char sentence[512];
+	int r;
+
+	s->view = (struct view){.brokers = s->brokers,
+		.nbrokers = s->nbrokers,
+		.exports = &s->exports,
+		.account = &s->account,
+		.counters = &s->counters,
+		.config = o->config,
+		.started = time(NULL)};
+	if (strcmp(path, "none") == 0)
+		return 0;
+	r = control_start(path, &s->view, &s->control, sentence, sizeof(sentence));
+	if (r < 0 && o->control != NULL)
+		return log_error_as(r, "--control=%s", sentence);
+	if (r < 0)
+		log_info("localioctl sidecar cannot ask this sidecar: %s", sentence);
 	return 0;
 }
 
@@ -153,7 +183,8 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 		log_error("no thread for host names: %s", strerror(-r));
 		return r;
 	}
-	return rpc_server_start(o->probeport, s->brokers, s->nbrokers, &s->exports, &s->rpc);
+	r = rpc_server_start(o->probeport, s->brokers, s->nbrokers, &s->exports, &s->rpc);
+	return r < 0 ? r : start_control(s, o);
 }
 
 static void reload(struct sidecar *s)
@@ -254,6 +285,7 @@ static int serve(const struct sidecar_options *o)
 		r = loop(&s, o);
 		(void)notify_send("STOPPING=1");
 	}
+	control_stop(s.control);
 	s.rpc = rpc_server_stop(s.rpc);
 	for (unsigned n = 0; n < s.nbrokers; n++)
 		broker_begin_stop(&s.brokers[n]);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "localiofs/local_rpc.h"
+#include "localiofs/sidecar_control.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/util.h"
@@ -30,6 +31,7 @@ enum {
 	OPT_USER,
 	OPT_PROBEPORT,
 	OPT_RECHECK,
+	OPT_CONTROL,
 	OPT_CHECK
 };
 
@@ -49,6 +51,8 @@ static const struct {
 	{"probeport", "PORT", OPT_PROBEPORT, "answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
 	{"recheck", "SECONDS", OPT_RECHECK,
 		"end a session without a new probe after so long (default " STRING(RECHECK_S) ")"},
+	{"control", "PATH", OPT_CONTROL,
+		"the socket for localioctl sidecar, or none (default " SIDECAR_CONTROL_DEFAULT ")"},
 	{"check", NULL, OPT_CHECK, "print the exports as understood and exit"},
 	{"debug", NULL, 'd', "log more"},
 	{"version", NULL, 'V', "print the version and exit"},
@@ -109,6 +113,17 @@ static int add_registry(const char *argument, struct sidecar_options *o)
 	return claims != NULL ? take_claims("--registry=DIR" CLAIMS, claims + strlen(CLAIMS), &r->claims_of_peer) : 0;
 }
 
+/* An absolute path, or none. */
+static int take_path(const char *where, const char *value, const char **ret)
+{
+	if (value[0] != '/' && strcmp(value, "none") != 0) {
+		log_error("%s%s: an absolute path or none was expected", where, value);
+		return -EINVAL;
+	}
+	*ret = value;
+	return 0;
+}
+
 static int apply(int key, const char *argument, struct sidecar_options *o)
 {
 	uint64_t port, seconds;
@@ -146,6 +161,8 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 		}
 		o->recheck_s = (unsigned)seconds;
 		return 0;
+	case OPT_CONTROL:
+		return take_path("--control=", argument, &o->control);
 	case OPT_CHECK:
 		o->check = true;
 		return 0;

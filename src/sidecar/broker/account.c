@@ -449,6 +449,14 @@ void account_closed(struct account *a, struct account_session *s, bool own)
 		count_ids(a, c, -1);
 }
 
+void account_totals(struct account *a, struct account_totals *ret)
+{
+	LOCKED(&a->lock);
+	sweep(a);
+	memcpy(ret->sessions, a->sessions, sizeof(ret->sessions));
+	memcpy(ret->ids, a->ids, sizeof(ret->ids));
+}
+
 bool account_is_witness(struct account *a, const struct account_session *s, int32_t id)
 {
 	LOCKED(&a->lock);

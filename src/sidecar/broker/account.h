@@ -98,5 +98,12 @@ void account_keep(struct account *a, struct account_session *s);
 /* An id was closed. own: this session had registered it. */
 void account_closed(struct account *a, struct account_session *s, bool own);
 
+struct account_totals {
+	unsigned sessions[2], ids[2]; /* [1]: of uid 0; [0]: of all other uids */
+};
+
+/* The present counts. */
+void account_totals(struct account *a, struct account_totals *ret);
+
 /* True if the id is a witness's, which clients must not close. */
 bool account_is_witness(struct account *a, const struct account_session *s, int32_t id);

@@ -22,6 +22,8 @@ int broker_start(struct broker *b, const struct broker_options *o, const struct 
 	*b = (struct broker){.lock = PTHREAD_MUTEX_INITIALIZER,
 		.exports = o->exports,
 		.account = o->account,
+		.counters = o->counters,
+		.path = o->path,
 		.socket = made->socket,
 		.recheck_s = o->recheck_s,
 		.claims_of_peer = o->claims_of_peer,
@@ -94,8 +96,10 @@ static struct broker_session *new_session(struct broker *b, int fd)
 	struct broker_session *s;
 	int r = account_begin(b->account, fd, &account);
 
-	if (r == -EUSERS)
+	if (r == -EUSERS) {
+		counters_add(&b->counters->limits[COUNTERS_LIMIT_SESSIONS]);
 		refuse(fd, account.uid);
+	}
 	if (r < 0)
 		return NULL;
 	s = calloc(1, sizeof(*s));
@@ -113,6 +117,8 @@ static struct broker_session *new_session(struct broker *b, int fd)
 	(void)sem_init(&s->ready, 0, 0);
 	(void)sem_init(&s->alone, 0, 0);
 	s->socket = fd;
+	s->since = time(NULL);
+	counters_add(&b->counters->sessions);
 	return s;
 }
 
@@ -149,6 +155,7 @@ void broker_reap(struct broker *b)
 		(void)pthread_join(s->thread, NULL); /* does not wait: the thread only returns */
 		account_end(b->account, &s->account);
 		wake_close(&s->wake);
+		free(s->export_path);
 		free(s);
 	}
 }
@@ -198,6 +205,8 @@ int broker_new_nonce(struct broker_session *s, const uint8_t half[NONCE_BYTES], 
 		LOCKED(&b->lock);
 		r = nonces_announce(&b->nonces, s, half, ret->uuid, &ret->slot);
 	}
+	if (r == -EUSERS)
+		counters_add(&b->counters->limits[COUNTERS_LIMIT_REGISTRY]);
 	if (r == -EFAULT) {
 		b->registry_lost = true;
 		wake_up(b->reap);
@@ -209,6 +218,20 @@ bool broker_expects(struct broker *b, const uint8_t uuid[16])
 {
 	LOCKED(&b->lock);
 	return nonces_find(&b->nonces, uuid) != NULL;
+}
+
+void broker_show(struct broker_session *s, struct session *state)
+{
+	LOCKED(&s->broker->lock);
+	s->state = state;
+	s->tid = gettid();
+}
+
+void broker_set_export(struct broker_session *s, const char *path)
+{
+	LOCKED(&s->broker->lock);
+	free(s->export_path);
+	s->export_path = strdup(path);
 }
 
 void broker_forget(struct broker_session *s)

@@ -15,6 +15,7 @@
 #include "localiofs/broker_protocol.h"
 #include "localiofs/reason.h"
 #include "sidecar/broker/account.h"
+#include "sidecar/broker/counters.h"
 #include "sidecar/exports/export_table.h"
 #include "net/ip_address.h"
 #include "sidecar/registry/nonces.h"
@@ -25,10 +26,14 @@
 /* Runs one session to its end, on a thread of its own; arg is the struct broker_session. Returns NULL. */
 typedef void *(*broker_session_fn)(void *arg);
 
+struct session;
+
 struct broker {
 	pthread_mutex_t lock;
 	struct list sessions;
-	struct account *account; /* of all registries together */
+	struct account *account;   /* of all registries together */
+	struct counters *counters; /* the same */
+	const char *path;          /* of the registry; constant */
 	unsigned nsessions;
 	struct export_store *exports;
 	broker_session_fn run;       /* the thread of each session */
@@ -56,16 +61,24 @@ struct broker_session {
 	sem_t ready;                    /* posted when has_table is set */
 	bool has_table;                 /* the thread has a descriptor table of its own */
 	sem_t alone;                    /* posted when the main thread has closed its copy of the socket */
+	time_t since;                   /* CLOCK_REALTIME of the connection */
+	atomic_uint_fast64_t opens, ids, descriptors, refused; /* as struct counters */
+	atomic_uint last_refusal;                              /* enum reason */
 
 	/* guarded by the broker's lock */
 	unsigned matches;       /* how many times UUID_IS_LOCAL came for the session */
 	struct ip_address peer; /* the source of the last UUID_IS_LOCAL */
 	uint16_t peer_port;
+	char *export_path;     /* of HELLO; NULL before */
+	struct session *state; /* session.h; NULL: nobody may look at it */
+	pid_t tid;             /* of the session's thread, whose descriptor table /proc shows */
 };
 
 struct broker_options {
 	struct export_store *exports;
 	struct account *account;
+	struct counters *counters;
+	const char *path; /* of the registry */
 	unsigned recheck_s;
 	bool claims_of_peer;
 	broker_session_fn run; /* the function of each session's thread */
@@ -96,6 +109,10 @@ void broker_exports_changed(struct broker *b);
 int broker_new_nonce(struct broker_session *s, const uint8_t half[NONCE_BYTES], struct broker_announced *ret);
 /* A session's thread: true if a match came since *seen matches, with the source of the last. Updates *seen. */
 bool broker_take_match(struct broker_session *s, unsigned *seen, struct ip_address *ret_peer, uint16_t *ret_port);
+/* A session's thread: lets localioctl(8) look at the session from now on, or not any more (NULL). */
+void broker_show(struct broker_session *s, struct session *state);
+/* A session's thread: the session is about this export. */
+void broker_set_export(struct broker_session *s, const char *path);
 /* A session's thread, at its end: ends the session's nonce. */
 void broker_forget(struct broker_session *s);
 

@@ -14,7 +14,9 @@
 
 int locator_init(struct locator *l, struct export_table *table)
 {
-	*l = (struct locator){.table = table, .used = calloc(table->nentries + 1, sizeof(bool))};
+	*l = (struct locator){.lock = PTHREAD_MUTEX_INITIALIZER,
+		.table = table,
+		.used = calloc(table->nentries + 1, sizeof(bool))};
 	if (l->used != NULL)
 		return 0;
 	l->table = export_table_unref(table);
@@ -38,9 +40,14 @@ int locator_set_peer(struct locator *l, const struct ip_address *address, uint16
 
 static void drop_slot(struct locator *l, unsigned i)
 {
-	(void)export_mount_unref(l->slots[i].mount);
-	free(l->slots[i].path);
-	l->slots[i] = l->slots[--l->nslots];
+	struct locator_slot old = l->slots[i];
+
+	{
+		LOCKED(&l->lock);
+		l->slots[i] = l->slots[--l->nslots];
+	}
+	(void)export_mount_unref(old.mount);
+	free(old.path);
 }
 
 void locator_drop_mounts(struct locator *l)
@@ -302,7 +309,10 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		slot->entry = found.entry;
 		slot->path = found.path;
 		slot->asked_ms = 0;
-		l->nslots++;
+		{
+			LOCKED(&l->lock);
+			l->nslots++;
+		}
 		ret->perms = found.perms;
 		reason = follow_server(l, slot, &ret->perms);
 	}
@@ -312,6 +322,13 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 	ret->entry = slot->entry;
 	ret->mount = slot->mount;
 	return REASON_NONE;
+}
+
+void locator_look(struct locator *l, void (*look)(const char *path, const struct export_mount *m, void *arg), void *arg)
+{
+	LOCKED(&l->lock);
+	for (unsigned i = 0; i < l->nslots; i++)
+		look(l->slots[i].path, l->slots[i].mount, arg);
 }
 
 int locator_follow(struct locator *l, struct export_table *now)

@@ -45,6 +45,7 @@ struct locator {
 	struct export_table *table;
 	struct peer peer;
 	uint64_t connected_ms; /* when the peer's connection to the server was last seen; 0: not connected */
+	pthread_mutex_t lock;  /* guards changes of nslots and of the mounts and paths of slots from locator_look() */
 	struct locator_slot slots[LOCATOR_MAX_MOUNTS];
 	unsigned nslots;
 	bool *used; /* one per entry of the table: the session has a grant from this export */
@@ -65,6 +66,10 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
  * keeps the old table.
  */
 int locator_follow(struct locator *l, struct export_table *now);
+
+/* Any thread: shows look() the path and the mount of each export in use, under the lock. */
+void locator_look(struct locator *l, void (*look)(const char *path, const struct export_mount *m, void *arg),
+	void *arg);
 
 /* Drops the references to all mounts. */
 void locator_drop_mounts(struct locator *l);

@@ -82,6 +82,11 @@ static bool is_expected(struct rpc_server *s, const uint8_t uuid[NONCE_BYTES])
 
 /* ---- questions: only those of the NFS server's clients count ---- */
 
+static void count_probe(struct rpc_server *s, enum counters_probe result)
+{
+	counters_add(&s->brokers[0].counters->probes[result]);
+}
+
 static void match(struct rpc_server *s, const struct question *q)
 {
 	char text[IP_ADDRESS_TEXT];
@@ -89,6 +94,7 @@ static void match(struct rpc_server *s, const struct question *q)
 
 	for (unsigned n = 0; n < s->nbrokers && r == -ENOENT; n++)
 		r = broker_match(&s->brokers[n], q->nonce, &q->peer, q->port);
+	count_probe(s, r < 0 ? COUNTERS_PROBE_UNKNOWN_NONCE : COUNTERS_PROBE_MATCHED);
 	ip_address_format_port(&q->peer, q->port, text);
 	log_debug("probe from %s: %s", text, r < 0 ? strerror(-r) : "matched");
 }
@@ -102,6 +108,7 @@ static void decide_waiting(struct rpc_server *s)
 			match(s, &s->waiting[i]);
 			continue;
 		}
+		count_probe(s, COUNTERS_PROBE_NOT_CONNECTED);
 		ip_address_format_port(&s->waiting[i].peer, s->waiting[i].port, text);
 		log_debug("probe from %s: this address has no connection to the NFS server", text);
 	}
@@ -166,6 +173,7 @@ static void on_uuid(struct rpc_server *s, const struct connection *c, const uint
 
 	memcpy(q.nonce, uuid, sizeof(q.nonce));
 	if (!is_expected(s, uuid)) {
+		count_probe(s, COUNTERS_PROBE_UNKNOWN_NONCE);
 		ip_address_format_port(&c->peer, c->port, text);
 		log_debug("probe from %s: no session has announced its nonce", text);
 		return;

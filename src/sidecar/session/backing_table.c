@@ -29,7 +29,10 @@ static struct backing *find(const struct backing_table *t, int32_t id)
 
 static void drop(struct backing_table *t, struct backing *b)
 {
-	hash_table_remove(&t->by_id, &b->by_id);
+	{
+		LOCKED(&t->lock);
+		hash_table_remove(&t->by_id, &b->by_id);
+	}
 	(void)close_fd(b->fd);
 	(void)export_mount_unref(b->mount);
 	free(b);
@@ -42,6 +45,7 @@ static void drop_node(void *table, struct hash_node *node)
 
 void backing_table_init(struct backing_table *t)
 {
+	(void)pthread_mutex_init(&t->lock, NULL);
 	hash_table_init(&t->by_id);
 }
 
@@ -66,6 +70,7 @@ int backing_table_add(struct backing_table *t, const struct backing *what)
 		drop(t, old);
 	*b = *what;
 	(void)export_mount_ref(b->mount);
+	LOCKED(&t->lock);
 	hash_table_insert(&t->by_id, &b->by_id, hash_of(b->id));
 	return 0;
 }
@@ -83,7 +88,28 @@ static void make_read_only(void *unused, struct hash_node *node)
 
 void backing_table_withdraw(struct backing_table *t)
 {
+	LOCKED(&t->lock);
 	hash_table_foreach(&t->by_id, make_read_only, NULL);
+}
+
+struct visit {
+	void (*look)(const struct backing *b, void *arg);
+	void *arg;
+};
+
+static void visit_node(void *arg, struct hash_node *node)
+{
+	const struct visit *v = arg;
+
+	v->look(backing_of(node), v->arg);
+}
+
+void backing_table_look(struct backing_table *t, void (*look)(const struct backing *b, void *arg), void *arg)
+{
+	struct visit v = {.look = look, .arg = arg};
+
+	LOCKED(&t->lock);
+	hash_table_foreach(&t->by_id, visit_node, &v);
 }
 
 int backing_table_remove(struct backing_table *t, int32_t id)

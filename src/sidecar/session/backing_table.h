@@ -2,10 +2,12 @@
 /*
  * The backing ids that a session has granted, each with a descriptor of the file (for COMMIT and so on), and with a
  * reference to the export's mount. The granted descriptors are in the table, too, under their negative numbers. Belongs
- * to the session's thread.
+ * to the session's thread; the mutex guards its changes from backing_table_look() of another thread. It is not held
+ * while a file is closed.
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "localiofs/broker_protocol.h"
@@ -23,6 +25,7 @@ struct backing {
 };
 
 struct backing_table {
+	pthread_mutex_t lock;
 	struct hash_table by_id; /* struct backing.by_id */
 };
 
@@ -39,6 +42,9 @@ size_t backing_table_count(const struct backing_table *t);
 int backing_table_add(struct backing_table *t, const struct backing *what);
 /* The entry of an id, or NULL. */
 const struct backing *backing_table_find(const struct backing_table *t, int32_t id);
+/* Any thread: shows look() all entries, under the lock. The descriptors are open in the table of the session's thread.
+ */
+void backing_table_look(struct backing_table *t, void (*look)(const struct backing *b, void *arg), void *arg);
 /* After a REVOKE: makes all entries not writable. */
 void backing_table_withdraw(struct backing_table *t);
 /* Removes an entry, and closes its descriptor. 0 or -ENOENT. */

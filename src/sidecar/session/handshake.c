@@ -96,8 +96,11 @@ int session_on_hello(struct session *s, struct packet *p)
 	r = packet_send(s->client->socket, BROKER_HELLO | BROKER_REPLY, p->header.id, &reply, -1);
 	if (r < 0)
 		return r;
-	if (reason != REASON_NONE)
+	if (reason != REASON_NONE) {
+		counters_refuse(s->client->broker->counters, reason);
 		return reply.error;
+	}
+	broker_set_export(s->client, reply.export_path);
 	session_enter(s, SESSION_READY, s->client->broker->recheck_s * 1000);
 	return 0;
 }

@@ -40,10 +40,30 @@ static enum reason find_claimed(struct session *s, const struct broker_fh *fh, c
 	return cred == NULL || claims_allow(&s->claims, cred) ? locator_find(&s->locator, fh, ret) : REASON_CLAIMS;
 }
 
+/* Counts an OPEN by its reply. full: there was no place for an id. */
+static void count_open(struct session *s, bool full, const struct broker_open_reply *reply)
+{
+	struct counters *all = s->client->broker->counters;
+
+	counters_add(&all->opens);
+	counters_add(&s->client->opens);
+	if (full)
+		counters_add(&all->limits[COUNTERS_LIMIT_IDS]);
+	if (reply->backing_id != 0) {
+		counters_add(reply->backing_id > 0 ? &all->ids : &all->descriptors);
+		counters_add(reply->backing_id > 0 ? &s->client->ids : &s->client->descriptors);
+	}
+	if (reply->reason == REASON_NONE)
+		return;
+	counters_refuse(all, reply->reason);
+	counters_add(&s->client->refused);
+	s->client->last_refusal = reply->reason;
+}
+
 static int on_open(struct session *s, struct packet *p)
 {
-	bool place = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
-		     backing_table_count(&s->ids) < s->max_ids &&
+	bool wanted = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0;
+	bool place = wanted && backing_table_count(&s->ids) < s->max_ids &&
 		     (s->fuse_fd < 0 || s->client->account.connection != NULL) &&
 		     account_take(s->client->broker->account, &s->client->account) >= 0;
 	struct location at;
@@ -80,6 +100,7 @@ static int on_open(struct session *s, struct packet *p)
 		account_give(s->client->broker->account, &s->client->account);
 	if (reply.backing_id > 0)
 		account_keep(s->client->broker->account, &s->client->account);
+	count_open(s, wanted && !place, &reply);
 	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;

@@ -201,7 +201,9 @@ static void serve(struct session *s)
 	backing_table_init(&s->ids);
 	file_jobs_init(&s->jobs, s->client->socket);
 	session_enter(s, SESSION_NEW, ANNOUNCE_MS);
+	broker_show(s->client, s);
 	r = loop(s);
+	broker_show(s->client, NULL);
 
 	/* Closed first: while this copy is open, the mount of a daemon that has died hangs. */
 	s->fuse_fd = close_fd(s->fuse_fd);

@@ -9,7 +9,9 @@
  * that process.
  *
  * session.c has the thread and the loop; handshake.c has the messages up to HELLO; requests.c has the requests on
- * files, and the table of all handlers. struct session belongs to the session's thread; no lock guards it.
+ * files, and the table of all handlers. struct session belongs to the session's thread. Another thread may look at its
+ * atomic members, its ids, its locator's slots and its constants while broker_session.state points to it, under the
+ * broker's lock.
  */
 #pragma once
 
@@ -26,14 +28,14 @@
 
 struct session {
 	struct broker_session *client; /* the broker's record of the session */
-	enum session_state state;
+	_Atomic enum session_state state;
 	uint64_t deadline_ms; /* of the state, as now_ms(); in SESSION_READY, the end of the last match's validity */
 	unsigned matches;     /* handled matches, as broker_take_match() counts */
 	struct owner_proof proof; /* the proof that PROVE's descriptor must carry */
 	struct locator locator;
-	int fuse_fd;  /* HELLO's descriptor, or -1 */
-	int judged;   /* session_judge_descriptor()'s result on the descriptor of PROVE or HELLO */
-	bool trusted; /* PROVE succeeded: the client owns this machine anyway */
+	int fuse_fd;         /* HELLO's descriptor, or -1 */
+	int judged;          /* session_judge_descriptor()'s result on the descriptor of PROVE or HELLO */
+	atomic_bool trusted; /* PROVE succeeded: the client owns this machine anyway */
 	struct claims claims;
 	unsigned max_ids;
 	struct backing_table ids;
