@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "sidecar/broker/broker.h"
 #include "sidecar/control/control.h"
+#include "sidecar/control/view_metrics.h"
 #include "sidecar/exports/exports_watch.h"
 #include "sidecar/host/name_thread.h"
 #include "sidecar/notify.h"
@@ -40,7 +41,8 @@ struct sidecar {
 	unsigned nbrokers;
 	struct rpc_server *rpc;
 	struct view view;
-	struct control *control; /* NULL: there is no control socket */
+	struct control *control;   /* NULL: there is no control socket */
+	struct exporter *exporter; /* NULL: no --metrics= */
 	int signals;
 };
 
@@ -121,8 +123,9 @@ static int start_broker(struct sidecar *s, const struct sidecar_options *o, unsi
 	return 0;
 }
 
-/* Without --control= the sidecar works without a control socket, if the default cannot be made. */
-static int start_control(struct sidecar *s, const struct sidecar_options *o)
+/* Starts the ways by which root looks at the sidecar. Without --control= the sidecar works without a control socket, if
+ * the default cannot be made. */
+static int start_views(struct sidecar *s, const struct sidecar_options *o)
 {
 	const char *path = o->control != NULL ? o->control : SIDECAR_CONTROL_DEFAULT;
 	char sentence[512];
@@ -135,6 +138,11 @@ static int start_control(struct sidecar *s, const struct sidecar_options *o)
 		.counters = &s->counters,
 		.config = o->config,
 		.started = time(NULL)};
+	if (o->metrics != NULL) {
+		r = view_metrics_start(o->metrics, &s->view, &s->exporter, sentence, sizeof(sentence));
+		if (r < 0)
+			return log_error_as(r, "--metrics=%s", sentence);
+	}
 	if (strcmp(path, "none") == 0)
 		return 0;
 	r = control_start(path, &s->view, &s->control, sentence, sizeof(sentence));
@@ -184,7 +192,7 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 		return r;
 	}
 	r = rpc_server_start(o->probeport, s->brokers, s->nbrokers, &s->exports, &s->rpc);
-	return r < 0 ? r : start_control(s, o);
+	return r < 0 ? r : start_views(s, o);
 }
 
 static void reload(struct sidecar *s)
@@ -286,6 +294,7 @@ static int serve(const struct sidecar_options *o)
 		(void)notify_send("STOPPING=1");
 	}
 	control_stop(s.control);
+	s.exporter = exporter_stop(s.exporter);
 	s.rpc = rpc_server_stop(s.rpc);
 	for (unsigned n = 0; n < s.nbrokers; n++)
 		broker_begin_stop(&s.brokers[n]);

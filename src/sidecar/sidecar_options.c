@@ -32,6 +32,7 @@ enum {
 	OPT_PROBEPORT,
 	OPT_RECHECK,
 	OPT_CONTROL,
+	OPT_METRICS,
 	OPT_CHECK
 };
 
@@ -53,6 +54,8 @@ static const struct {
 		"end a session without a new probe after so long (default " STRING(RECHECK_S) ")"},
 	{"control", "PATH", OPT_CONTROL,
 		"the socket for localioctl sidecar, or none (default " SIDECAR_CONTROL_DEFAULT ")"},
+	{"metrics", "PATH", OPT_METRICS,
+		"offer metrics on a unix socket, or in a file if PATH ends with .prom (default: nowhere)"},
 	{"check", NULL, OPT_CHECK, "print the exports as understood and exit"},
 	{"debug", NULL, 'd', "log more"},
 	{"version", NULL, 'V', "print the version and exit"},
@@ -113,11 +116,10 @@ static int add_registry(const char *argument, struct sidecar_options *o)
 	return claims != NULL ? take_claims("--registry=DIR" CLAIMS, claims + strlen(CLAIMS), &r->claims_of_peer) : 0;
 }
 
-/* An absolute path, or none. */
-static int take_path(const char *where, const char *value, const char **ret)
+static int take_path(const char *where, const char *value, bool or_none, const char **ret)
 {
-	if (value[0] != '/' && strcmp(value, "none") != 0) {
-		log_error("%s%s: an absolute path or none was expected", where, value);
+	if (value[0] != '/' && !(or_none && strcmp(value, "none") == 0)) {
+		log_error("%s%s: an absolute path%s was expected", where, value, or_none ? " or none" : "");
 		return -EINVAL;
 	}
 	*ret = value;
@@ -162,7 +164,9 @@ static int apply(int key, const char *argument, struct sidecar_options *o)
 		o->recheck_s = (unsigned)seconds;
 		return 0;
 	case OPT_CONTROL:
-		return take_path("--control=", argument, &o->control);
+		return take_path("--control=", argument, true, &o->control);
+	case OPT_METRICS:
+		return take_path("--metrics=", argument, false, &o->metrics);
 	case OPT_CHECK:
 		o->check = true;
 		return 0;

@@ -22,6 +22,7 @@ struct sidecar_options {
 	bool claims_of_peer;  /* of registries that say nothing themselves */
 	const char *user;     /* the registry's owner: a name, or a number */
 	const char *control;  /* the path of the control socket, or "none"; NULL: the default, if it can be made */
+	const char *metrics;  /* the path for metrics; NULL: none */
 	uint16_t probeport;
 	unsigned recheck_s; /* a session ends if its last UUID_IS_LOCAL is older than so many seconds */
 	bool check;

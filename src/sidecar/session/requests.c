@@ -40,7 +40,7 @@ static enum reason find_claimed(struct session *s, const struct broker_fh *fh, c
 	return cred == NULL || claims_allow(&s->claims, cred) ? locator_find(&s->locator, fh, ret) : REASON_CLAIMS;
 }
 
-/* Counts an OPEN by its reply. full: there was no place for an id. */
+/* Counts an OPEN that wants the file, by its reply. full: there was no place for an id. */
 static void count_open(struct session *s, bool full, const struct broker_open_reply *reply)
 {
 	struct counters *all = s->client->broker->counters;
@@ -100,7 +100,8 @@ static int on_open(struct session *s, struct packet *p)
 		account_give(s->client->broker->account, &s->client->account);
 	if (reply.backing_id > 0)
 		account_keep(s->client->broker->account, &s->client->account);
-	count_open(s, wanted && !place, &reply);
+	if (wanted)
+		count_open(s, !place, &reply);
 	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
