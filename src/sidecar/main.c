@@ -43,6 +43,8 @@ struct sidecar {
 	struct view view;
 	struct control *control;   /* NULL: there is no control socket */
 	struct exporter *exporter; /* NULL: no --metrics= */
+	bool faulty;               /* the last look at the exports' file found an error */
+	struct notify_status status;
 	int signals;
 };
 
@@ -197,7 +199,8 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 
 static void reload(struct sidecar *s)
 {
-	if (!exports_watch_reload(&s->watch))
+	s->faulty = !exports_watch_reload(&s->watch);
+	if (s->faulty)
 		return;
 	for (unsigned n = 0; n < s->nbrokers; n++)
 		broker_exports_changed(&s->brokers[n]);
@@ -211,7 +214,9 @@ static bool on_signal(struct sidecar *s)
 	while (read(s->signals, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo != SIGHUP)
 			return true;
+		(void)notify_reloading();
 		reload(s);
+		(void)notify_send("READY=1");
 	}
 	return false;
 }
@@ -245,6 +250,15 @@ static int serve_broker(struct sidecar *s, struct broker *b, const struct pollfd
 	return 0;
 }
 
+/* Tells the service manager the state, if it has changed. The time until the next call in milliseconds, or -1. */
+static int tell_status(struct sidecar *s)
+{
+	char text[NOTIFY_STATUS_MAX];
+
+	view_status(&s->view, s->faulty, text, sizeof(text));
+	return notify_status(&s->status, text);
+}
+
 /* Runs until a signal ends the sidecar: 0. A negative errno if all registries are lost. */
 static int loop(struct sidecar *s, const struct sidecar_options *o)
 {
@@ -256,7 +270,7 @@ static int loop(struct sidecar *s, const struct sidecar_options *o)
 			fds[2 + 2 * n] = (struct pollfd){.fd = s->brokers[n].reap.fd, .events = POLLIN};
 			fds[3 + 2 * n] = (struct pollfd){.fd = s->brokers[n].listener, .events = POLLIN};
 		}
-		if (poll(fds, 2 + 2 * s->nbrokers, -1) < 0)
+		if (poll(fds, 2 + 2 * s->nbrokers, tell_status(s)) < 0)
 			continue;
 		if (fds[0].revents != 0 && on_signal(s))
 			return 0;

@@ -44,7 +44,7 @@ struct broker {
 	bool claims_of_peer;         /* a client may use its own mapped ids only (claims.h) */
 	atomic_uint probeport;       /* the TCP port for probes, which the RPC thread sets; 0: none */
 	int listener;
-	struct wake reap;          /* a session's thread is about to end, or the registry is lost */
+	struct wake reap;          /* a session's thread is about to end, the registry is lost, or probeport changed */
 	atomic_bool registry_lost; /* the registry's file was truncated, so no client can be matched any more */
 };
 

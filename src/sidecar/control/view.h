@@ -39,5 +39,11 @@ void view_add_exports(json_t *to, const struct export_table *t);
  */
 json_t *view_session(const struct broker_session *s, unsigned *files);
 
+/*
+ * view_status.c: the sidecar's state in a few words, and all that is wrong. faulty: the last look at the exports' file
+ * found an error.
+ */
+void view_status(const struct view *v, bool faulty, char *ret, size_t size);
+
 /* Text from files and peers: a string of JSON, with '?' for all that is not text. */
 json_t *view_text(const char *text);

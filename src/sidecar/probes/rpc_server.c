@@ -127,7 +127,8 @@ static void look(struct rpc_server *s)
 
 	probe_listeners_follow(&s->listeners, port);
 	for (unsigned n = 0; n < s->nbrokers; n++)
-		s->brokers[n].probeport = s->listeners.port;
+		if (atomic_exchange(&s->brokers[n].probeport, s->listeners.port) != s->listeners.port)
+			wake_up(s->brokers[n].reap); /* the main thread tells the service manager */
 	r = nfs_clients_look(&s->clients, port, s->listeners.server, s->listeners.nserver);
 	if (r < 0) {
 		nfs_clients_done(&s->clients);
