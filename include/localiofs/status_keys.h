@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The keys of a mount's status, in the order of the JSON text. The daemon (src/fuse/status.c) makes the JSON from this
- * table, localioctl (src/ctl/show.c) reads the values by it, and man/check compares it with the list of keys in
+ * table, localioctl (src/ctl/mounts/show.c) reads the values by it, and man/check compares it with the list of keys in
  * localioctl(8). A new key is a line of the table and an item in that page. Keys never change their meaning.
  *
  * The columns of STATUS_KEYS and STATUS_CONNECTION_KEYS:

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "ctl/ctl_command.h"
 #include "ctl/doctor/doctor_checks.h"
-#include "ctl/show.h"
+#include "ctl/mounts/show.h"
 
 static int print(const struct doctor_facts *f, bool as_json)
 {

@@ -2,7 +2,7 @@
 /* localioctl sidecar: the view of the sidecar on this host, by its control socket. For root of the host. */
 #include "base/log.h"
 #include "ctl/ctl_command.h"
-#include "ctl/show.h"
+#include "ctl/mounts/show.h"
 #include "ctl/sidecar/ask_sidecar.h"
 #include "ctl/sidecar/show_sidecar.h"
 #include "localiofs/sidecar_control.h"

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ctl/ctl_command.h"
-#include "ctl/show.h"
+#include "ctl/mounts/show.h"
 #include "ctl/stats/report_text.h"
 #include "ctl/stats/rounds.h"
 

@@ -2,7 +2,7 @@
 /* localioctl status: the state of each mount, as text or as JSON. */
 #include "ctl/mounts/ask.h"
 #include "ctl/ctl_command.h"
-#include "ctl/show.h"
+#include "ctl/mounts/show.h"
 
 static int show_texts(const struct mount_list *mounts)
 {

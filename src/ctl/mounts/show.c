@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "ctl/show.h"
+#include "ctl/mounts/show.h"
 
 #include "base/text.h"
 #include "base/util.h"

@@ -2,7 +2,7 @@
 #include "cmocka_setup.h"
 
 #include "base/util.h"
-#include "ctl/show.h"
+#include "ctl/mounts/show.h"
 
 /* A status with a value at every key that the text names. */
 #define STATUS(state, reason, transport, connections, noticed)                                                   \
