@@ -64,6 +64,22 @@ static void want_rings(struct fs *fs, struct fuse_conn_info *conn)
 		log_warning("%s: requests do not come over io_uring: %s", fs->spec, ring_reason_text(fs->ring_reason));
 }
 
+/* With local=required the mount is ready when the first probe has found its server on this host. */
+static void begin_probe(struct daemon *d)
+{
+	bool required = d->fs.options->local == LOCAL_REQUIRED, possible = fs_may_be_local(&d->fs);
+	int r = possible ? probe_link_start(d) : 0;
+
+	if (!possible && required)
+		probe_link_refuse(d, reason_text(REASON_NO_PASSTHROUGH), "");
+	else if (r < 0 && required)
+		probe_link_refuse(d, strerror(-r), "");
+	else if (r < 0)
+		log_error("the probe cannot be started; the mount stays remote");
+	if (!required)
+		daemon_ready(d);
+}
+
 static void op_init(void *userdata, struct fuse_conn_info *conn)
 {
 	struct daemon *d = CONTAINER_OF((struct fs *)userdata, struct daemon, fs);
@@ -102,8 +118,13 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 		fs->passthrough = true;
 	}
 	want_rings(fs, conn);
-	if (fs_may_be_local(fs) && probe_link_start(d) < 0)
-		log_error("the probe cannot be started; the mount stays remote");
+	begin_probe(d);
+}
+
+void daemon_ready(struct daemon *d)
+{
+	struct fs *fs = &d->fs;
+
 	if (d->exporter && exporter_run(d->exporter) < 0)
 		log_error("no thread for the metrics; there are none");
 	/* The parent process has ended and does not wait for this mount any more. */
@@ -270,6 +291,8 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 		r = r < 0 ? sentence_fail(sentence, size, r, "the FUSE loop ended: %s", strerror(-r)) : 0;
 	}
 	quiesce(&d);
+	if (d.refusal[0])
+		r = sentence_fail(sentence, size, -EOPNOTSUPP, "%s", d.refusal);
 	if (d.mounted) {
 		if (options->fuse_fd < 0)
 			fuse_session_unmount(fs->session);

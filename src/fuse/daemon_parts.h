@@ -25,6 +25,9 @@ struct daemon {
 	struct exporter *exporter; /* NULL without metrics= */
 	char name[100];            /* SERVER:/EXPORT, short enough for a sentence */
 	bool mounted;
+	bool decided;      /* local=required: the first probe has ended; the probe's thread only */
+	enum reason lost;  /* local=required: the reason that was logged last; the probe's thread only */
+	char refusal[800]; /* local=required: why there is no mount; read after the probe's end */
 	sem_t connected;
 	bool root_stale; /* the server does not know the root's handle; only struct server's loop thread uses this */
 };
@@ -42,6 +45,11 @@ int connect_reach_server(struct daemon *d, char *sentence, size_t size);
  */
 int probe_link_make(struct daemon *d);
 int probe_link_start(struct daemon *d);
+/* With local=required: ends the mount, which is not ready yet. The detail may have the remedy, a reason's text. */
+void probe_link_refuse(struct daemon *d, const char *detail, const char *remedy);
+
+/* daemon.c: the mount answers requests, and whoever waits for it may know. Once, on any thread. */
+void daemon_ready(struct daemon *d);
 
 /* metrics.c: makes d->exporter, if metrics= asks for it. A negative errno and a sentence. */
 int metrics_open(struct daemon *d, char *sentence, size_t size);

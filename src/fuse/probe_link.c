@@ -67,6 +67,34 @@ static int probe_housekeep(void *arg)
 	return idle_ids_expire(d->fs.idle);
 }
 
+void probe_link_refuse(struct daemon *d, const char *detail, const char *remedy)
+{
+	bool both = remedy[0] != '\0' && strstr(detail, remedy) == NULL;
+
+	(void)snprintf(d->refusal, sizeof(d->refusal),
+		"option local=required: %s is not local: %s%s%s; without this option the mount uses the NFS server",
+		d->name, detail, both ? "; " : "", both ? remedy : "");
+	fuse_session_exit(d->fs.session);
+}
+
+/* local=required: the first probe decides on the mount. Afterwards the mount goes on without local paths. */
+static void probe_decides(void *arg)
+{
+	struct daemon *d = arg;
+	struct probe_status status;
+	bool first = !d->decided;
+
+	probe_status(d->fs.probe, &status);
+	d->decided = true;
+	if (status.state == PROBE_STATE_LOCAL && first)
+		daemon_ready(d);
+	else if (first)
+		probe_link_refuse(d, status.detail, reason_text(status.reason));
+	else if (status.state == PROBE_STATE_REMOTE && status.reason != d->lost)
+		log_error("%s has local=required and is not local any more: %s", d->name, status.detail);
+	d->lost = status.reason;
+}
+
 int probe_link_make(struct daemon *d)
 {
 	const struct mount_options *o = d->options->mount;
@@ -79,6 +107,7 @@ int probe_link_make(struct daemon *d)
 		.server_address = probe_server_address,
 		.session = probe_session,
 		.housekeep = probe_housekeep,
+		.status_changed = o->local == LOCAL_REQUIRED ? probe_decides : NULL,
 		.arg = d};
 	int r;
 

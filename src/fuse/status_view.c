@@ -50,6 +50,19 @@ static void view_address(const struct fs *fs, const struct server_stats *stats, 
 		(void)snprintf(ret, size, "%s", fs->server_address);
 }
 
+/* The options of the mount as they are now: the sizes and the port that were agreed with the server, and remounts. */
+static void view_options(struct fs *fs, char *ret, size_t size)
+{
+	struct mount_options now = *fs->options;
+
+	now.rsize = fs->rsize;
+	now.wsize = fs->wsize;
+	now.port = fs->server_port;
+	now.ro = status_is_read_only(fs);
+	if (options_text(&now, ret, size) < 0)
+		ret[0] = '\0';
+}
+
 void status_view_init(struct status_view *v, struct fs *fs, bool over_io_uring)
 {
 	v->fs = fs;
@@ -63,6 +76,7 @@ void status_view_init(struct status_view *v, struct fs *fs, bool over_io_uring)
 	v->over_io_uring = over_io_uring;
 	v->ring_reason = view_ring_reason(fs, over_io_uring);
 	view_address(fs, &v->server, v->address, sizeof(v->address));
+	view_options(fs, v->options, sizeof(v->options));
 }
 
 uint64_t status_opens_direct(struct fs_counters *c)

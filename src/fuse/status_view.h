@@ -11,6 +11,7 @@
 
 #include "fuse/fs/fs.h"
 #include "fuse/kernel/kernel_ring.h"
+#include "localiofs/control.h"
 
 /* The state of the mount at one moment: the values that the status keys name. */
 struct status_view {
@@ -24,6 +25,7 @@ struct status_view {
 	bool over_io_uring; /* the question itself came over io_uring */
 	enum ring_reason ring_reason;
 	char address[NI_MAXHOST];
+	char options[sizeof(((struct control_options *)NULL)->given)];
 };
 
 void status_view_init(struct status_view *v, struct fs *fs, bool over_io_uring);

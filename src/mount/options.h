@@ -17,6 +17,7 @@ enum local_mode {
 	LOCAL_PASSTHROUGH,
 	LOCAL_URING,
 	LOCAL_OFF,
+	LOCAL_REQUIRED, /* as auto, and mounting fails if the server is on another host */
 };
 
 /* The ids that the server gets of a daemon in a user namespace of its own. */

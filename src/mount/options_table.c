@@ -5,7 +5,7 @@
 
 #include "localiofs/local_rpc.h"
 
-static const char *const local_modes[] = {"auto", "passthrough", "uring", "off", NULL};
+static const char *const local_modes[] = {"auto", "passthrough", "uring", "off", "required", NULL};
 static const char *const id_map_modes[] = {"outside", "inside", NULL};
 static const char *const protocols[] = {"", "tcp", "tcp6", NULL}; /* enum protocol */
 static const char *const flavours[] = {"sys", NULL};
@@ -70,7 +70,7 @@ const struct option_entry option_table[] = {
 	KERNEL("noatime", noatime, 1, MS_NOATIME, "do not update access times; passed to the kernel"),
 	KERNEL("atime", noatime, 0, MS_NOATIME, "the opposite of noatime"),
 	FLAG("remount", remount, 1, "change the options above for an existing mount"),
-	CHOICE("local", AT(local), local_modes, 0, "auto|passthrough|uring|off",
+	CHOICE("local", AT(local), local_modes, 0, "auto|passthrough|uring|off|required",
 		"the data paths to use when the server is on this host (default auto)"),
 	CHOICE("map", AT(map), id_map_modes, 0, "outside|inside",
 		"the ids that the server gets from a user namespace (default outside)"),

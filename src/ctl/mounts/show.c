@@ -23,6 +23,7 @@ static void show_locks(FILE *to, const char *label, const json_t *status);
 
 static const struct line lines[] = {
 	{"state", NULL, show_state},
+	{"options", "{options.all}", NULL},
 	{"transport", NULL, show_transport},
 	{"server", NULL, show_server},
 	{"sidecar", NULL, show_sidecar},

@@ -387,8 +387,8 @@ static void wrong_options_are_explained(void **state)
 {
 	static const char *const wrong[][3] = {
 		{"locale=off", "locale", "not known"},
-		{"local=maybe", "local=maybe", "auto|passthrough|uring|off"},
-		{"local", "local", "local=auto|passthrough|uring|off"},
+		{"local=maybe", "local=maybe", "auto|passthrough|uring|off|required"},
+		{"local", "local", "local=auto|passthrough|uring|off|required"},
 		{"probeport=0", "probeport=0", "1 to 65535"},
 		{"probeport=70000", "probeport=70000", "1 to 65535"},
 		{"probeport=12x", "probeport=12x", "a number"},
