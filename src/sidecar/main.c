@@ -22,6 +22,7 @@
 #include "sidecar/exports/exports_watch.h"
 #include "sidecar/host/name_thread.h"
 #include "sidecar/notify.h"
+#include "sidecar/registry_watch.h"
 #include "sidecar/registry/registry_make.h"
 #include "sidecar/probes/rpc_server.h"
 #include "sidecar/server_kinds.h"
@@ -35,6 +36,7 @@
 struct sidecar {
 	struct export_store exports;
 	struct exports_watch watch;
+	struct registry_watch registries;
 	struct account account; /* of all registries */
 	struct counters counters;
 	struct broker brokers[SIDECAR_REGISTRIES];
@@ -122,6 +124,7 @@ static int start_broker(struct sidecar *s, const struct sidecar_options *o, unsi
 		return r;
 	}
 	s->nbrokers++;
+	registry_watch_add(&s->registries, &s->brokers[n], uid, gid);
 	return 0;
 }
 
@@ -183,6 +186,9 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	if (r < 0)
 		return r;
 	account_init(&s->account);
+	r = registry_watch_start(&s->registries);
+	if (r < 0)
+		return log_error_as(r, "inotify: %s: the registries cannot be watched", strerror(-r));
 	for (unsigned n = 0; n < o->nregistries; n++) {
 		r = start_broker(s, o, n, uid, gid);
 		if (r < 0)
@@ -216,6 +222,7 @@ static bool on_signal(struct sidecar *s)
 			return true;
 		(void)notify_reloading();
 		reload(s);
+		registry_watch_retry(&s->registries);
 		(void)notify_send("READY=1");
 	}
 	return false;
@@ -234,7 +241,7 @@ static int end_lost(struct sidecar *s, struct broker *b, const char *path)
 		path);
 	broker_begin_stop(b); /* loop() reaps its sessions; a session that hangs must not delay the other tenants */
 	for (unsigned n = 0; n < s->nbrokers; n++)
-		left |= s->brokers[n].listener >= 0;
+		left |= s->brokers[n].listener >= 0 || s->brokers[n].renewing;
 	return left ? 0 : -EFAULT;
 }
 
@@ -259,29 +266,42 @@ static int tell_status(struct sidecar *s)
 	return notify_status(&s->status, text);
 }
 
+/* The time for poll(2): the smaller of two, of which -1 is none. */
+static int sooner(int a, int b)
+{
+	return a < 0 ? b : b < 0 ? a : MIN(a, b);
+}
+
+#define FIRST_OF_BROKERS 4 /* in the array for poll(2) */
+
 /* Runs until a signal ends the sidecar: 0. A negative errno if all registries are lost. */
 static int loop(struct sidecar *s, const struct sidecar_options *o)
 {
 	for (;;) {
-		struct pollfd fds[2 + 2 * SIDECAR_REGISTRIES] = {{.fd = s->signals, .events = POLLIN},
-			{.fd = s->watch.inotify_fd, .events = POLLIN}};
+		struct pollfd fds[FIRST_OF_BROKERS + 2 * SIDECAR_REGISTRIES] = {{.fd = s->signals, .events = POLLIN},
+			{.fd = s->watch.inotify_fd, .events = POLLIN},
+			{.fd = s->registries.inotify_fd, .events = POLLIN},
+			{.fd = s->registries.done.fd, .events = POLLIN}};
+		struct pollfd *of_brokers = fds + FIRST_OF_BROKERS;
+		int wait = sooner(tell_status(s), registry_watch_wait(&s->registries));
 
 		for (unsigned n = 0; n < s->nbrokers; n++) {
-			fds[2 + 2 * n] = (struct pollfd){.fd = s->brokers[n].reap.fd, .events = POLLIN};
-			fds[3 + 2 * n] = (struct pollfd){.fd = s->brokers[n].listener, .events = POLLIN};
+			of_brokers[2 * n] = (struct pollfd){.fd = s->brokers[n].reap.fd, .events = POLLIN};
+			of_brokers[2 * n + 1] = (struct pollfd){.fd = s->brokers[n].listener, .events = POLLIN};
 		}
-		if (poll(fds, 2 + 2 * s->nbrokers, tell_status(s)) < 0)
+		if (poll(fds, FIRST_OF_BROKERS + 2 * s->nbrokers, wait) < 0)
 			continue;
 		if (fds[0].revents != 0 && on_signal(s))
 			return 0;
 		if (fds[1].revents != 0 && exports_watch_event(&s->watch))
 			reload(s);
 		for (unsigned n = 0; n < s->nbrokers; n++) {
-			int r = serve_broker(s, &s->brokers[n], &fds[2 + 2 * n], o->registries[n].path);
+			int r = serve_broker(s, &s->brokers[n], &of_brokers[2 * n], o->registries[n].path);
 
 			if (r < 0)
 				return r;
 		}
+		registry_watch_event(&s->registries); /* last: it closes and opens listeners */
 	}
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -28,6 +29,7 @@ int broker_start(struct broker *b, const struct broker_options *o, const struct 
 		.recheck_s = o->recheck_s,
 		.claims_of_peer = o->claims_of_peer,
 		.run = o->run,
+		.file = made->file,
 		.listener = made->listener};
 	list_init(&b->sessions);
 	nonces_init(&b->nonces, made->file->slots);
@@ -117,6 +119,7 @@ static struct broker_session *new_session(struct broker *b, int fd)
 	(void)sem_init(&s->ready, 0, 0);
 	(void)sem_init(&s->alone, 0, 0);
 	s->socket = fd;
+	s->mark = b->socket;
 	s->since = time(NULL);
 	counters_add(&b->counters->sessions);
 	return s;
@@ -177,6 +180,28 @@ void broker_begin_stop(struct broker *b)
 		s->stop = true;
 		wake_up(s->wake);
 	}
+}
+
+void broker_close(struct broker *b)
+{
+	b->listener = close_fd(b->listener);
+	b->renewing = true;
+}
+
+void broker_renew(struct broker *b, const struct registry_made *made)
+{
+	struct registry_file *old;
+
+	{
+		LOCKED(&b->lock);
+		old = b->file;
+		b->file = made->file;
+		nonces_init(&b->nonces, made->file->slots);
+	}
+	(void)munmap(old, sizeof(*old)); /* all writes to it are made under the lock */
+	b->socket = made->socket;
+	b->listener = made->listener;
+	b->renewing = false;
 }
 
 bool broker_wait_stopped(struct broker *b, uint64_t deadline)

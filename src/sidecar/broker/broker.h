@@ -43,7 +43,9 @@ struct broker {
 	unsigned recheck_s;          /* a match is valid for so many seconds */
 	bool claims_of_peer;         /* a client may use its own mapped ids only (claims.h) */
 	atomic_uint probeport;       /* the TCP port for probes, which the RPC thread sets; 0: none */
-	int listener;
+	int listener;                /* -1: it has ended, or the registry is being made again */
+	bool renewing;               /* broker_close() was called, and broker_renew() was not */
+	struct registry_file *file;  /* guarded by the lock, as the nonces that are in it */
 	struct wake reap;          /* a session's thread is about to end, the registry is lost, or probeport changed */
 	atomic_bool registry_lost; /* the registry's file was truncated, so no client can be matched any more */
 };
@@ -61,6 +63,7 @@ struct broker_session {
 	sem_t ready;                    /* posted when has_table is set */
 	bool has_table;                 /* the thread has a descriptor table of its own */
 	sem_t alone;                    /* posted when the main thread has closed its copy of the socket */
+	struct registry_mark mark;      /* of the socket to which the client has connected */
 	time_t since;                   /* CLOCK_REALTIME of the connection */
 	atomic_uint_fast64_t opens, ids, descriptors, refused; /* as struct counters */
 	atomic_uint last_refusal;                              /* enum reason */
@@ -88,6 +91,11 @@ struct broker_options {
 int broker_start(struct broker *b, const struct broker_options *o, const struct registry_made *made);
 /* Accepts no more clients, and makes each session send GOODBYE(SIDECAR_STOPPED) and end. The socket's name remains. */
 void broker_begin_stop(struct broker *b);
+
+/* The registry was removed: accepts no more clients until it is made again; the sessions go on. */
+void broker_close(struct broker *b);
+/* After broker_close(): takes over the new registry. Nonces that were announced in the old one are void. */
+void broker_renew(struct broker *b, const struct registry_made *made);
 
 #define BROKER_STOP_MS 2000
 

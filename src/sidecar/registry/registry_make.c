@@ -282,13 +282,19 @@ static int send_with(int to, const void *what, size_t size, int fd)
 	return sendmsg(to, &message, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -errno;
 }
 
-/* Closes the output, so that no reader of it waits for the end of this process, which may be blocked for ever. */
-static void let_go_of_output(void)
+/*
+ * Closes all descriptors but the socket to the parent, so that no reader of the output, and no peer of the sidecar,
+ * waits for the end of this process, which may be blocked for ever.
+ */
+static void let_go(int to)
 {
 	_cleanup_close_ int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		(void)dup2(null, fd);
+	if (to > STDERR_FILENO + 1)
+		(void)close_range(STDERR_FILENO + 1, (unsigned)to - 1, 0);
+	(void)close_range((unsigned)to + 1, ~0U, 0);
 }
 
 static void run_child(int to, const char *path, uid_t uid, gid_t gid)
@@ -296,7 +302,7 @@ static void run_child(int to, const char *path, uid_t uid, gid_t gid)
 	struct result result = {0};
 	int file = -1, listener;
 
-	let_go_of_output();
+	let_go(to);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	listener = make_all(path, uid, gid, &result, &file);
 	result.error = MIN(listener, 0);

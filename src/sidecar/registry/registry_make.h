@@ -5,13 +5,14 @@
  * the inode; the file and the socket are always new.
  *
  * A process that may write to the directory, or list it, can hold its lock for ever. So a child process, with the
- * credentials of the registry's user and within a time limit, makes everything, and afterwards the sidecar makes,
- * removes and renames nothing in the directory: after its end a socket remains, which refuses connections. The file and
+ * credentials of the registry's user and within a time limit, makes everything, and the sidecar itself makes, removes
+ * and renames nothing in the directory: after its end a socket remains, which refuses connections. The file and
  * the socket get their final names last. The first name of the socket cannot be guessed, and before the child marks the
  * inode, it connects to the inode and checks that it is itself the listener. So no other process can get a mark on its
  * own socket.
  *
- * Called once, before the first thread.
+ * Called before the first thread, and again when the registry was removed. No state; any thread, while no other thread
+ * makes the same registry.
  */
 #pragma once
 
@@ -26,7 +27,7 @@
 struct registry_made {
 	int listener;                /* the broker's listening socket; non-blocking */
 	struct registry_mark socket; /* the socket's inode */
-	struct registry_file *file;  /* mapped until the process ends */
+	struct registry_file *file;  /* mapped; the caller unmaps it */
 };
 
 /* 0, or a negative errno with *fault; -EADDRINUSE: another sidecar listens on the registry's socket. */

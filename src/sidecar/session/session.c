@@ -194,8 +194,8 @@ static void serve(struct session *s)
 	s->max_ids = MAX_IDS;
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < MAX_IDS + SPARE_FDS)
 		s->max_ids = limit.rlim_cur > SPARE_FDS ? (unsigned)limit.rlim_cur - SPARE_FDS : 0;
-	s->proof.device = s->client->broker->socket.device;
-	s->proof.inode = s->client->broker->socket.inode;
+	s->proof.device = s->client->mark.device;
+	s->proof.inode = s->client->mark.inode;
 	if (getrandom(s->proof.challenge, sizeof(s->proof.challenge), 0) != sizeof(s->proof.challenge))
 		return;
 	backing_table_init(&s->ids);
