@@ -149,7 +149,9 @@ static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 			usage();
 			return 0;
 		case 'V':
-			(void)printf("localioctl " LOCALIOFS_VERSION "\njansson %s\n", jansson_version_str());
+			(void)printf("localioctl " LOCALIOFS_VERSION "\njansson %s\nlibnfs " BUILT_WITH_LIBNFS
+				     " (when built)\n",
+				jansson_version_str());
 			return 0;
 		default:
 			return wrong_switch(argv);
