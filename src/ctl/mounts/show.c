@@ -16,6 +16,7 @@ struct line {
 };
 
 static void show_state(FILE *to, const char *label, const json_t *status);
+static void show_options(FILE *to, const char *label, const json_t *status);
 static void show_transport(FILE *to, const char *label, const json_t *status);
 static void show_server(FILE *to, const char *label, const json_t *status);
 static void show_sidecar(FILE *to, const char *label, const json_t *status);
@@ -23,7 +24,7 @@ static void show_locks(FILE *to, const char *label, const json_t *status);
 
 static const struct line lines[] = {
 	{"state", NULL, show_state},
-	{"options", "{options.all}", NULL},
+	{"options", NULL, show_options},
 	{"transport", NULL, show_transport},
 	{"server", NULL, show_server},
 	{"sidecar", NULL, show_sidecar},
@@ -169,6 +170,13 @@ static void show_server(FILE *to, const char *label, const json_t *status)
 	else
 		(void)snprintf(words, sizeof(words), "{server.address}, %s", up > 0 ? "connected" : "not connected");
 	print_line(to, label, status, words);
+}
+
+/* An older daemon does not say its options. */
+static void show_options(FILE *to, const char *label, const json_t *status)
+{
+	if (string_at(status, "options.all"))
+		print_line(to, label, status, "{options.all}");
 }
 
 static void show_sidecar(FILE *to, const char *label, const json_t *status)

@@ -11,6 +11,7 @@
 	"\"server\":{\"address\":\"10.0.0.1\",\"connections\":[" connections "]},"                               \
 	"\"sidecar\":{\"export\":\"/srv\",\"peer\":\"10.0.0.2:700\"},\"probe\":{\"last\":86400,\"attempts\":3}," \
 	"\"opens\":{\"passthrough\":4,\"uring\":5,\"remote\":6},"                                                \
+	"\"options\":{\"all\":\"rw,hard\"},"                                                                     \
 	"\"requests\":{\"read\":7,\"write\":8,\"bytes_read\":9,\"bytes_written\":10},"                           \
 	"\"backing_ids\":{\"held\":11,\"idle\":12,\"left_over\":13},"                                            \
 	"\"grants\":{\"denied\":14,\"last_denial\":\"limit\"},"                                                  \
@@ -38,6 +39,7 @@ static void a_local_mount_has_all_lines(void **state)
 	assert_string_equal(text,
 		"nas:/srv on /mnt\n"
 		"  state         local\n"
+		"  options       rw,hard\n"
 		"  transport     t\n"
 		"  server        10.0.0.1, connected\n"
 		"  sidecar       exports /srv, sees us at 10.0.0.2:700\n"
@@ -56,6 +58,7 @@ static void a_remote_mount_says_why(void **state)
 	assert_string_equal(text,
 		"nas:/srv on /mnt\n"
 		"  state         remote (no-broker: a sentence)\n"
+		"  options       rw,hard\n"
 		"  transport     t (off: another)\n"
 		"  server        10.0.0.1, 1 of 2 connections up\n"
 		"  last probe    1970-01-02 00:00:00 (3 so far)\n"
