@@ -82,9 +82,8 @@ static void show_self(FILE *to, const json_t *view)
 static void show_registries(FILE *to, const json_t *list)
 {
 	const json_t *r;
-	size_t n;
 
-	json_array_foreach (list, n, r)
+	for (size_t n = 0; (r = json_array_get(list, n)) != NULL; n++)
 		(void)fprintf(to, "registry %s: claims=%s, %" PRId64 " sessions%s\n", text_at(r, "path"),
 			text_at(r, "claims"), number_at(r, "sessions"),
 			is_at(r, "lost") ? "; lost: its file was cut short" : "");
@@ -93,12 +92,11 @@ static void show_registries(FILE *to, const json_t *list)
 static void show_exports(FILE *to, const json_t *list, int64_t left_out)
 {
 	const json_t *e, *r;
-	size_t n, i;
 
-	json_array_foreach (list, n, e) {
+	for (size_t n = 0; (e = json_array_get(list, n)) != NULL; n++) {
 		(void)fprintf(to, "export %s: %s, device %s%s\n", text_at(e, "path"), text_at(e, "filesystem"),
 			text_at(e, "device"), is_at(e, "supported") ? "" : ", no grants");
-		json_array_foreach (json_object_get(e, "refused"), i, r)
+		for (size_t i = 0; (r = json_array_get(json_object_get(e, "refused"), i)) != NULL; i++)
 			(void)fprintf(to, "  %s: no grants (%s: %s)\n",
 				*text_at(r, "client") ? text_at(r, "client") : "all clients", text_at(r, "reason"),
 				text_at(r, "detail"));
@@ -110,13 +108,12 @@ static void show_exports(FILE *to, const json_t *list, int64_t left_out)
 static void show_pins(FILE *to, const json_t *session)
 {
 	const json_t *p;
-	size_t n;
 
-	json_array_foreach (json_object_get(session, "pins"), n, p)
+	for (size_t n = 0; (p = json_array_get(json_object_get(session, "pins"), n)) != NULL; n++)
 		(void)fprintf(to,
 			"  holds         %s (device %s): its directory and %" PRId64 " files, %" PRId64 " writable\n",
 			text_at(p, "export"), text_at(p, "device"), number_at(p, "files"), number_at(p, "writable"));
-	json_array_foreach (json_object_get(session, "files"), n, p) {
+	for (size_t n = 0; (p = json_array_get(json_object_get(session, "files"), n)) != NULL; n++) {
 		if (*text_at(p, "path"))
 			(void)fprintf(to, "  file          %s", text_at(p, "path"));
 		else
@@ -151,11 +148,10 @@ static void show_session(FILE *to, const json_t *s)
 void show_sidecar(FILE *to, const json_t *view)
 {
 	const json_t *session;
-	size_t n;
 
 	show_self(to, view);
 	show_registries(to, json_object_get(view, "registries"));
 	show_exports(to, json_object_get(view, "exports"), number_at(view, "exports_left_out"));
-	json_array_foreach (json_object_get(view, "sessions"), n, session)
+	for (size_t n = 0; (session = json_array_get(json_object_get(view, "sessions"), n)) != NULL; n++)
 		show_session(to, session);
 }

@@ -133,9 +133,8 @@ static void add_registries(json_t *to, const struct view *v)
 	for (unsigned n = 0; n < v->nbrokers; n++) {
 		struct broker *b = &v->brokers[n];
 		json_t *list = sessions_of(b, &files), *session;
-		size_t i;
 
-		json_array_foreach (list, i, session)
+		for (size_t i = 0; (session = json_array_get(list, i)) != NULL; i++)
 			add_process(session);
 		(void)json_array_append_new(registries,
 			json_pack("{s:o, s:s, s:b, s:i}", "path", view_text(b->path), "claims",
