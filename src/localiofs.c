@@ -32,11 +32,28 @@
 
 #define HANDOVER_TIMEOUT_MS 120000
 
-static int take_same(const struct mountinfo *m, void *arg)
+/* The topmost mount on the directory. */
+enum there {
+	THERE_NO_LOCALIOFS,
+	THERE_OTHER,
+	THERE_SAME
+};
+
+static int what_mount(const struct mountinfo *m, void *arg)
 {
 	const struct command *c = arg;
 
-	return strcmp(m->type, MOUNTINFO_TYPE) == 0 && mount_spec_equal(m->source, c->spec_text);
+	if (strcmp(m->type, MOUNTINFO_TYPE) != 0)
+		return THERE_NO_LOCALIOFS;
+	return mount_spec_equal(m->source, c->spec_text) ? THERE_SAME : THERE_OTHER;
+}
+
+/* True if the daemon of a localiofs mount has ended. Sends no request to the server. */
+static bool has_ended(const char *directory)
+{
+	_cleanup_close_ int fd = open(directory, CONTROL_OPEN_FLAGS);
+
+	return fd < 0 && errno == ENOTCONN;
 }
 
 /* True if another program has mounted already. */
@@ -51,13 +68,15 @@ static bool is_handed(const struct command *c)
  */
 static int check_directory(const struct command *c, char *sentence, size_t size)
 {
+	int there = mountinfo_at(c->directory, what_mount, (void *)c);
 	struct stat st;
 	int r = 0;
 
-	if (mountinfo_at(c->directory, take_same, (void *)c) > 0) {
-		_cleanup_close_ int fd = open(c->directory, CONTROL_OPEN_FLAGS); /* sends no request to the server */
-
-		r = fd < 0 && errno == ENOTCONN ? -ENOTCONN : -EBUSY;
+	/* The kernel may answer stat(2) from its cache. */
+	if (there > THERE_NO_LOCALIOFS && has_ended(c->directory)) {
+		r = -ENOTCONN;
+	} else if (there == THERE_SAME) {
+		r = -EBUSY;
 	} else if (stat(c->directory, &st) < 0) {
 		r = -errno;
 	} else if (!S_ISDIR(st.st_mode)) {

@@ -10,12 +10,14 @@ static int show_texts(const struct mount_list *mounts)
 
 	for (size_t n = 0; n < mounts->count; n++) {
 		json_t *status = NULL;
+		int r = ask_status(mounts->dirs[n], &status);
 
-		if (ask_status(mounts->dirs[n], &status) < 0) {
+		if (r < 0) {
 			failed = 1;
-			continue;
+			status = ask_status_of_lost(mounts->dirs[n], r);
 		}
-		show_text(stdout, mounts->dirs[n], status);
+		if (status)
+			show_text(stdout, mounts->dirs[n], status);
 		json_decref(status);
 	}
 	return failed;
@@ -31,10 +33,10 @@ static int show_jsons(const struct mount_list *mounts, bool one_mount)
 		json_t *status = NULL;
 		int r = ask_status(mounts->dirs[n], &status);
 
-		if (r < 0)
+		if (r < 0) {
 			failed = 1;
-		if (r == -ENOTCONN)
-			status = ask_status_of_dead(mounts->dirs[n]);
+			status = ask_status_of_lost(mounts->dirs[n], r);
+		}
 		if (status)
 			(void)json_array_append_new(all, status);
 	}

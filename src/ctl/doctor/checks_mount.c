@@ -41,7 +41,7 @@ void judge_daemon_answers(const struct doctor_facts *f, struct finding *ret)
 		finding_bad(ret, CHECK_FAIL, "The daemon is stopped or hangs, and every access waits.",
 			"See its state (ps -C localiofs). kill -CONT continues a stopped daemon; otherwise kill -KILL "
 			"it, then umount -l {mount}, and mount it again.",
-			"%s: no answer within %d s", f->directory, DOCTOR_STATUS_SECONDS);
+			"%s: no answer within %d s", f->directory, IN_CHILD_SECONDS);
 	else
 		finding_bad(ret, CHECK_UNKNOWN,
 			"Only the user who mounted may ask the daemon, and root with allow_other.",

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "ctl/mounts/in_child.h"
 #include "io/nfs_types.h"
 #include "localiofs/broker_protocol.h"
 #include "mount/mount_spec.h"
@@ -109,7 +110,6 @@ struct doctor_facts {
 /* FUSE's INIT flags, include/uapi/linux/fuse.h of Linux 6.14. */
 #define DOCTOR_FUSE_PASSTHROUGH (1ULL << 37)
 #define DOCTOR_FUSE_OVER_URING  (1ULL << 41)
-#define DOCTOR_STATUS_SECONDS   5 /* for the daemon's answer */
 #define DOCTOR_QUESTION_SECONDS 5 /* for each answer of the sidecar and the server */
 
 /* This machine. At most 5 s. */
@@ -119,7 +119,7 @@ void facts_of_machine(struct machine_facts *m);
 void facts_of_registry(struct registry_facts *r, struct sidecar_facts *s);
 
 /*
- * Finds out what the target is, reads the mount table, and asks the mount's daemon, for at most DOCTOR_STATUS_SECONDS,
+ * Finds out what the target is, reads the mount table, and asks the mount's daemon, for at most IN_CHILD_SECONDS,
  * in a process of its own, which may stay behind if it hangs. Fills subject, directory, spec, options, mount,
  * file.path.
  */
@@ -129,9 +129,3 @@ void facts_of_target(struct doctor_facts *f, const char *target, const char *opt
 void facts_of_server(struct doctor_facts *f);
 
 void facts_done(struct doctor_facts *f);
-
-/*
- * Runs a function in a child process and takes what it writes to the descriptor, in time. Returns the number of bytes,
- * or -ETIMEDOUT and leaves the child, which a fatal signal may not end, to itself.
- */
-ssize_t facts_in_child(void (*run)(int to, const void *arg), const void *arg, void *buf, size_t size);

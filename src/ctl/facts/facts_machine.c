@@ -23,63 +23,6 @@
 #define FIRST_PORT "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 #define LAST_TRIED 512 /* tcp.c and libnfs choose from the same ports */
 
-/* ---- a child with a time limit ---- */
-
-/* Reads until the end, or until the buffer is full. */
-static ssize_t read_in_time(int from, void *buf, size_t size)
-{
-	uint64_t end = now_ms() + DOCTOR_STATUS_SECONDS * 1000;
-	size_t got = 0;
-
-	while (got < size) {
-		uint64_t now = now_ms();
-		struct pollfd p = {.fd = from, .events = POLLIN};
-		ssize_t n;
-
-		if (now >= end || poll(&p, 1, (int)(end - now)) == 0)
-			return -ETIMEDOUT;
-		n = read(from, (char *)buf + got, size - got);
-		if (n == 0)
-			break;
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		got += n > 0 ? (size_t)n : 0;
-	}
-	return (ssize_t)got;
-}
-
-ssize_t facts_in_child(void (*run)(int to, const void *arg), const void *arg, void *buf, size_t size)
-{
-	_cleanup_close_ int from = -1, to = -1;
-	ssize_t r;
-	int ends[2];
-	pid_t child;
-
-	if (pipe2(ends, O_CLOEXEC) < 0)
-		return -errno;
-	from = ends[0];
-	to = ends[1];
-	child = fork();
-	if (child < 0)
-		return -errno;
-	if (child == 0) {
-		/* A child that stays behind must not keep the reader of our output waiting. */
-		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-		for (int fd = 0; fd <= 2; fd++)
-			(void)dup2(null, fd);
-		run(to, arg);
-		_exit(0);
-	}
-	to = close_fd(to);
-	r = read_in_time(from, buf, size);
-	if (r < 0)
-		(void)kill(child, SIGKILL);
-	/* A child that waits for a hanging daemon may not end even now. */
-	(void)waitpid(child, NULL, r < 0 ? WNOHANG : 0);
-	return r;
-}
-
 /* ---- the trial mount ---- */
 
 struct trial {
@@ -238,7 +181,7 @@ void facts_of_machine(struct machine_facts *m)
 	}
 	m->proc_error = mountinfo_each(no_line, NULL);
 	m->device_error = try_device();
-	r = m->device_error < 0 ? m->device_error : facts_in_child(run_trial, NULL, &trial, sizeof(trial));
+	r = m->device_error < 0 ? m->device_error : in_child(run_trial, NULL, &trial, sizeof(trial));
 	m->mount_error = r == sizeof(trial) ? trial.error : r < 0 ? (int)r : -EPROTO;
 	m->fuse_features = trial.features;
 	if (read_small_file(PARAMETER, text, sizeof(text)) > 0)

@@ -79,7 +79,7 @@ static void find_mount(struct doctor_facts *f, const char *target)
 	(void)mountinfo_each(take_longest, &s);
 	if (f->mount.there)
 		return;
-	r = facts_in_child(write_real_path, target, real, sizeof(real) - 1);
+	r = in_child(write_real_path, target, real, sizeof(real) - 1);
 	if (r <= 0)
 		return;
 	real[r] = '\0';
@@ -129,7 +129,7 @@ static void take_answer(struct doctor_facts *f, struct answer *a)
 static void facts_of_mount(struct doctor_facts *f)
 {
 	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
-	ssize_t r = a ? facts_in_child(ask_daemon, f->directory, a, sizeof(*a)) : -ENOMEM;
+	ssize_t r = a ? in_child(ask_daemon, f->directory, a, sizeof(*a)) : -ENOMEM;
 
 	if (r < 0)
 		f->mount.error = (int)r;

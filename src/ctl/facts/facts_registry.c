@@ -131,7 +131,7 @@ static void write_found(int to, const void *arg)
 static int open_place(struct registry_facts *r)
 {
 	char found;
-	ssize_t n = facts_in_child(write_found, r, &found, sizeof(found));
+	ssize_t n = in_child(write_found, r, &found, sizeof(found));
 
 	if (n != -ETIMEDOUT)
 		return registry_open_place(r->path, &r->place);

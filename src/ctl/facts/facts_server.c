@@ -308,7 +308,7 @@ void facts_of_server(struct doctor_facts *f)
 	if (reach(&v) && may_probe(f)) {
 		look_for_sidecar(&v);
 		if (f->server.probe.state == PROBE_STATE_LOCAL)
-			(void)facts_in_child(look_at_backing, f, &b, sizeof(b));
+			(void)in_child(look_at_backing, f, &b, sizeof(b));
 		f->server.backing_error = b.error;
 		f->server.backing_type = b.type;
 		if (f->subject == DOCTOR_FILE)

@@ -5,9 +5,14 @@
 
 #include "base/log.h"
 #include "base/util.h"
+#include "base/whole_io.h"
+#include "ctl/mounts/in_child.h"
 #include "localiofs/control.h"
 #include "mount/mountinfo.h"
 
+#define STRING2(x) #x
+#define STRING(x)  STRING2(x)
+#define NO_ANSWER  "no answer within " STRING(IN_CHILD_SECONDS) " s: no daemon has the mount yet, or it hangs"
 #define NOT_A_ROOT "is not the root of a localiofs mount; localioctl status without a mount point lists all mounts"
 
 /* JSON is UTF-8, and a name may not be. */
@@ -54,6 +59,11 @@ static const char *ioctl_error(int error)
 	}
 }
 
+static const char *strerror_of(int error)
+{
+	return strerror(error);
+}
+
 static const char *probe_error(int error)
 {
 	if (error == EOPNOTSUPP)
@@ -61,35 +71,66 @@ static const char *probe_error(int error)
 	return ioctl_error(error);
 }
 
-/* Opens the root and sends the ioctl. */
-static int ask(const char *dir, unsigned long request, void *answer, const char *(*explain)(int error))
-{
-	_cleanup_close_ int fd = open(dir, CONTROL_OPEN_FLAGS);
-	int error;
+/* The child's answer. */
+struct answer {
+	int open_error, error;
+	struct control_status status; /* of CONTROL_GET_STATUS */
+};
 
-	if (fd >= 0 && ioctl(fd, request, answer) >= 0)
+struct question {
+	const char *dir;
+	unsigned long request; /* an ioctl; 0: the attributes of the root */
+};
+
+static void ask_in_child(int to, const void *arg)
+{
+	const struct question *q = arg;
+	struct answer *a = calloc(1, sizeof(*a));
+	int fd = open(q->dir, CONTROL_OPEN_FLAGS);
+	struct stat st;
+
+	if (!a)
+		return;
+	if (fd < 0)
+		a->open_error = errno;
+	else if (q->request == 0 ? fstat(fd, &st) < 0 : ioctl(fd, q->request, &a->status) < 0)
+		a->error = errno;
+	(void)write_all(to, a, sizeof(*a));
+}
+
+/* An open(2) of a mount without a daemon waits, and so does a question to a daemon that hangs. */
+static int ask(const struct question *q, struct answer *a, const char *(*explain)(int error))
+{
+	ssize_t n = in_child(ask_in_child, q, a, sizeof(*a));
+	int error = n < 0 ? (int)-n : n != sizeof(*a) ? EPROTO : a->open_error ? a->open_error : a->error;
+
+	if (error == 0)
 		return 0;
-	error = errno;
-	log_error("%s: %s", dir[0] ? dir : "\"\"", fd < 0 ? open_error(error) : explain(error));
+	if (error == ETIMEDOUT)
+		log_error("%s: " NO_ANSWER, q->dir);
+	else
+		log_error("%s: %s", q->dir[0] ? q->dir : "\"\"",
+			n == sizeof(*a) && !a->open_error ? explain(error) : open_error(error));
 	return -error;
 }
 
 int ask_status(const char *dir, json_t **ret)
 {
-	_cleanup_free_ struct control_status *status = calloc(1, sizeof(*status));
+	struct question q = {.dir = dir, .request = CONTROL_GET_STATUS};
+	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
 	json_error_t where;
 	json_t *json;
 	int r;
 
-	if (!status) {
+	if (!a) {
 		log_error("%s: %s", dir, strerror(ENOMEM));
 		return -ENOMEM;
 	}
-	r = ask(dir, CONTROL_GET_STATUS, status, ioctl_error);
+	r = ask(&q, a, ioctl_error);
 	if (r < 0)
 		return r;
-	status->json[sizeof(status->json) - 1] = '\0';
-	json = json_loads(status->json, 0, &where);
+	a->status.json[sizeof(a->status.json) - 1] = '\0';
+	json = json_loads(a->status.json, 0, &where);
 	if (!json) {
 		log_error("%s: the daemon's answer is not JSON: %s", dir, where.text);
 		return -EPROTO;
@@ -106,28 +147,44 @@ static int take_type(const struct mountinfo *m, void *arg)
 
 int ask_answers(const char *dir)
 {
-	_cleanup_close_ int fd = -1;
-	struct stat st;
+	/* The attributes also tell the kernel the root's owner, which a user namespace needs before the first write. */
+	struct question q = {.dir = dir};
+	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
 
 	if (mountinfo_at(dir, take_type, NULL) <= 0) {
 		log_error("%s: " NOT_A_ROOT, dir);
 		return -EINVAL;
 	}
-	fd = open(dir, CONTROL_OPEN_FLAGS);
-	/* fstat(2) also tells the kernel the owner of the root, which a user namespace needs before the first write. */
-	if (fd >= 0 && fstat(fd, &st) == 0)
-		return 0;
-	log_error("%s: %s", dir, open_error(errno));
-	return -EIO;
+	return a ? ask(&q, a, strerror_of) : -ENOMEM;
 }
 
-json_t *ask_status_of_dead(const char *dir)
+static int take_source(const struct mountinfo *m, void *arg)
 {
-	return json_pack("{s:o, s:s, s:s, s:s}", "mountpoint", name_json(dir), "state", "dead", "reason",
-		"daemon-ended", "detail", open_error(ENOTCONN));
+	json_t **ret = arg;
+
+	if (strcmp(m->type, MOUNTINFO_TYPE) != 0)
+		return 0;
+	*ret = name_json(m->source);
+	return 1;
+}
+
+json_t *ask_status_of_lost(const char *dir, int error)
+{
+	bool dead = error == -ENOTCONN;
+	json_t *spec = NULL;
+
+	if (error != -ENOTCONN && error != -ETIMEDOUT)
+		return NULL;
+	(void)mountinfo_at(dir, take_source, &spec);
+	return json_pack("{s:o, s:o, s:s, s:s, s:s}", "mountpoint", name_json(dir), "spec",
+		spec ? spec : json_string(""), "state", dead ? "dead" : "hung", "reason",
+		dead ? "daemon-ended" : "daemon-hangs", "detail", dead ? open_error(ENOTCONN) : NO_ANSWER);
 }
 
 int ask_probe(const char *dir)
 {
-	return ask(dir, CONTROL_PROBE, NULL, probe_error);
+	struct question q = {.dir = dir, .request = CONTROL_PROBE};
+	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
+
+	return a ? ask(&q, a, probe_error) : -ENOMEM;
 }

@@ -210,6 +210,12 @@ static void clean(json_t *json)
 		clean(json_array_get(json, n));
 }
 
+/* True for a mount that cannot say more. */
+static bool is_lost(const char *state)
+{
+	return strcmp(state, "dead") == 0 || strcmp(state, "hung") == 0;
+}
+
 void show_text(FILE *to, const char *dir, json_t *status)
 {
 	_cleanup_free_ char *name = strdup(dir);
@@ -224,6 +230,10 @@ void show_text(FILE *to, const char *dir, json_t *status)
 		return;
 	}
 	(void)fprintf(to, "%s on %s\n", string_at(status, "spec"), name);
+	if (is_lost(string_at(status, "state"))) {
+		show_state(to, "state", status);
+		return;
+	}
 	for (size_t n = 0; n < ARRAY_SIZE(lines); n++)
 		if (lines[n].show)
 			lines[n].show(to, lines[n].label, status);

@@ -24,10 +24,10 @@ static json_t *report_on(const struct rounds *r, const char *dir, json_t *status
 	return report_make(before, status, before ? (now - report_number(before, ASKED)) / 1000 : age(status));
 }
 
-/* A mount whose daemon has ended has done nothing. */
-static void add_dead(json_t *reports, const char *dir)
+/* A mount whose daemon has ended or hangs has done nothing that could be told. */
+static void add_lost(json_t *reports, const char *dir, int error)
 {
-	json_t *status = ask_status_of_dead(dir);
+	json_t *status = ask_status_of_lost(dir, error);
 
 	if (status)
 		(void)json_array_append_new(reports, report_make(status, status, 0));
@@ -44,10 +44,10 @@ json_t *rounds_next(struct rounds *r, const struct mount_list *mounts, bool *ret
 		int error = ask_status(mounts->dirs[n], &status);
 
 		*ret_failed |= error < 0;
-		if (error == -ENOTCONN)
-			add_dead(reports, mounts->dirs[n]);
-		if (error < 0)
+		if (error < 0) {
+			add_lost(reports, mounts->dirs[n], error);
 			continue;
+		}
 		(void)json_array_append_new(reports, report_on(r, mounts->dirs[n], status));
 		(void)json_object_set_new_nocheck(statuses, mounts->dirs[n], status);
 	}
