@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The ioctls by which localioctl and a remount ask a mount's daemon, on the root directory, opened with
- * CONTROL_OPEN_FLAGS. They work in every namespace that sees the mount, need no file of their own, and are answered
- * without the NFS server. Only root and the user who mounted get an answer; other users get EPERM. If a user's mount is
- * not shared (no allow_other), the kernel refuses all other users, root included, with EACCES. A mount of another
- * filesystem answers ENOTTY. Plain values; no state.
+ * The ioctls by which localioctl and a remount ask a mount's daemon, and change its options, on the root directory,
+ * opened with CONTROL_OPEN_FLAGS. They work in every namespace that sees the mount, need no file of their own, and are
+ * answered without the NFS server. Only root and the user who mounted get an answer; other users get EPERM. If a user's
+ * mount is not shared (no allow_other), the kernel refuses all other users, root included, with EACCES. A mount of
+ * another filesystem answers ENOTTY. Plain values; no state.
  *
  * The ioctl replaces a socket in a run directory. CONTROL_OPEN_FLAGS has O_SYNC because the daemon answers an open of
  * the root with O_SYNC without the server.
@@ -16,7 +16,7 @@
 
 #define CONTROL_OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_SYNC | O_CLOEXEC)
 
-/* JSON text, NUL-terminated; the keys are documented in localioctl(8). */
+/* JSON text, NUL-terminated; the keys are documented in localiofs-status(7). */
 struct control_status {
 	char json[16000];
 };
@@ -33,3 +33,16 @@ struct control_options {
 
 /* Probe now; a local mount repeats the question of its session. -EOPNOTSUPP if the mount can never be local. */
 #define CONTROL_PROBE _IO(0xF5, 3)
+
+/*
+ * Changes options of the running mount: all in the list, or none. The list is as -o takes it. The answer's error is 0,
+ * or a negative errno and a sentence that names the wrong option. Only the user who mounted may change options, and a
+ * process with CAP_SYS_ADMIN in the daemon's user namespace; EPERM for others, also for uid 0 without capabilities.
+ */
+struct control_setting {
+	char list[1024];
+	int error;
+	char sentence[500];
+};
+
+#define CONTROL_SET_OPTIONS _IOWR(0xF5, 4, struct control_setting)

@@ -2,7 +2,9 @@
 /*
  * The reasons why a mount, an inode or a grant is not local. The number travels in the broker protocol, the code is for
  * scripts (localioctl status --json), and the sentence, which says the fact and the way out, is for people. A new
- * reason is a line at the end of the table and an item in localioctl(8). Numbers and codes never change. No state.
+ * reason is a line at the end of the table and an item in localiofs-status(7). Numbers and codes never change.
+ *
+ * No state.
  */
 #pragma once
 

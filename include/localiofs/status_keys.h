@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The keys of a mount's status, in the order of the JSON text. The daemon (src/fuse/status.c) makes the JSON from this
- * table, localioctl (src/ctl/mounts/show.c) reads the values by it, and man/check compares it with the list of keys in
- * localioctl(8). A new key is a line of the table and an item in that page. Keys never change their meaning.
+ * The keys of a mount's status, in the order of the JSON text. The daemon (src/fuse/control/status.c) makes the JSON
+ * from this table, localioctl (src/ctl/mounts/show.c) reads the values by it, and man/check compares it with the list
+ *of keys in localiofs-status(7). A new key is a line of the table and an item in that page. Keys never change their
+ *meaning.
  *
  * The columns of STATUS_KEYS and STATUS_CONNECTION_KEYS:
  *
  *	key      the path in the JSON; a dot leads into an object
  *	type     one of those in enum status_type
  *	unit     of a number; empty where there is none
- *	value    an expression of src/fuse/status.c and metrics.c, where v is a struct status_view; no other file
- *expands this column meaning  a sentence without its end, for people and for metrics
+ *	value    an expression of src/fuse/control/status.c and src/fuse/metrics.c, where v is a struct status_view; no
+ *	         other file expands this column
+ *	meaning  a sentence without its end, for people and for metrics
  *
  * Counters count from the mount's start. This header has no state.
  */

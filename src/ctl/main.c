@@ -6,34 +6,43 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "ctl/ctl_command.h"
+#include "ctl/commands/ctl_command.h"
 
 #define SWITCHES     "--json, --interval, --count, --batch, --control, -o OPTIONS, --help, --version"
 #define MAX_INTERVAL 86400
 #define MAX_COUNT    1000000000
+
+enum about {
+	ABOUT_MOUNTS,    /* mount points; none: all mounts */
+	ABOUT_ONE_MOUNT, /* a mount point, and words of the command's own */
+	ABOUT_MACHINE,   /* mount points; none: no mount */
+};
 
 struct ctl_command {
 	const char *name;
 	const char *arguments; /* for the usage */
 	const char *help;      /* a sentence */
 	int (*run)(const struct ctl_arguments *a);
-	bool about_machine; /* without a word: about no mount, while the others are about all */
+	enum about about; /* the meaning of the words behind the command */
 };
 
 static const struct ctl_command commands[] = {
 	{"status", "[--json] [MOUNTPOINT...]",
 		"Says whether each mount is local, why not, and how its data is read and written.", status_command},
+	{"list", "[--json] [MOUNTPOINT...]",
+		"Lists the mounts, also those that hang or have lost their daemon, a line each.", list_command},
 	{"stats", "[--interval SECONDS [--count N]] [--json] [MOUNTPOINT...]",
 		"Says what each mount has done: operations, bytes, errors, times.", stats_command},
 	{"top", "[--interval SECONDS [--count N]] [--batch] [MOUNTPOINT...]",
 		"Shows the busiest mounts and operations again and again; q ends it.", top_command},
 	{"probe", "[MOUNTPOINT...]", "Makes each mount find out at once whether its server is on this host.",
 		probe_command},
+	{"set", "MOUNTPOINT OPTION[=VALUE]...", "Changes options of a running mount.", set_command, ABOUT_ONE_MOUNT},
 	{"sidecar", "[--json] [--control PATH]",
 		"Shows root the sidecar of this host: exports, sessions, and who holds which files.", sidecar_command},
 	{"ready", "[MOUNTPOINT...]", "Succeeds if each mount answers: for startup probes and units.", ready_command},
 	{"doctor", "[--json] [SERVER:/EXPORT [-o OPTIONS] | MOUNTPOINT | FILE]",
-		"Checks all that must be true for local paths, and says what to do.", doctor_command, true},
+		"Checks all that must be true for local paths, and says what to do.", doctor_command, ABOUT_MACHINE},
 };
 
 static void usage(void)
@@ -160,6 +169,22 @@ static int take_switches(struct ctl_arguments *a, int argc, char **argv)
 	return -1;
 }
 
+/* The words behind the command. -EINVAL after a line on stderr; -ENOMEM. */
+static int take_words(struct ctl_arguments *a, const struct ctl_command *command, char *const *words, size_t count)
+{
+	a->one_mount = count == 1;
+	a->all_mounts = count == 0;
+	if (command->about == ABOUT_ONE_MOUNT && count == 0)
+		return log_error_as(-EINVAL, "no mount point was given; expected localioctl %s %s", command->name,
+			command->arguments);
+	if (command->about == ABOUT_ONE_MOUNT) {
+		a->words = words + 1;
+		a->nwords = count - 1;
+		return mount_list_make(&a->mounts, words, 1);
+	}
+	return count == 0 && command->about == ABOUT_MACHINE ? 0 : mount_list_make(&a->mounts, words, count);
+}
+
 int main(int argc, char **argv)
 {
 	const struct ctl_command *command;
@@ -177,12 +202,9 @@ int main(int argc, char **argv)
 		log_error("switch -o is for doctor only; expected %s without it", command->name);
 		return 1;
 	}
-	a.one_mount = argc - optind == 2;
-	a.all_mounts = argc - optind == 1;
-	if (a.all_mounts && command->about_machine)
-		r = 0;
-	else
-		r = mount_list_make(&a.mounts, argv + optind + 1, (size_t)(argc - optind - 1));
+	r = take_words(&a, command, argv + optind + 1, (size_t)(argc - optind - 1));
+	if (r == -EINVAL)
+		return 1;
 	if (r < 0)
 		log_error("cannot list the mounts: %s", strerror(-r));
 	else

@@ -17,7 +17,8 @@
 #include "fuse/names/silly_removal.h"
 #include "fuse/open/handlers.h"
 #include "fuse/operations/operations.h"
-#include "fuse/status.h"
+#include "fuse/control/control.h"
+#include "fuse/control/settings.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -148,7 +149,7 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 	sync_set_operations(&ops);
 	ranges_set_operations(&ops);
 	lock_requests_set_operations(fs, &ops);
-	status_set_operations(&ops);
+	control_set_operations(&ops);
 	operations_wrap(fs->operations, &ops);
 	r = kernel_mount_new_session(fs, &ops, sentence, size);
 	/* Before mounting, so that a signal that ends the daemon also unmounts. */
@@ -207,6 +208,8 @@ static int start(struct daemon *d, char *sentence, size_t size)
 		r = locks_new(&fs->locks);
 	if (r == 0)
 		r = operations_new(&fs->operations);
+	if (r == 0)
+		r = settings_new(&fs->settings);
 	fs->ring_waits = calloc(kernel_ring_queues(), sizeof(*fs->ring_waits));
 	if (r == 0 && !fs->ring_waits)
 		r = -ENOMEM;
@@ -265,6 +268,7 @@ static void release(struct daemon *d)
 	if (fs->session)
 		fuse_session_destroy(fs->session);
 	fs->operations = operations_free(fs->operations);
+	fs->settings = settings_free(fs->settings);
 	free(fs->ring_waits);
 	(void)sem_destroy(&d->connected);
 }

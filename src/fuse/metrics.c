@@ -7,7 +7,7 @@
 #include "fuse/daemon_parts.h"
 
 #include "fuse/operations/operations.h"
-#include "fuse/status_view.h"
+#include "fuse/control/status_view.h"
 #include "localiofs/reason.h"
 #include "localiofs/status_keys.h"
 #include "metrics/exporter.h"

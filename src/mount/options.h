@@ -161,6 +161,13 @@ unsigned long options_mount_flags(const struct mount_options *o);
 int options_check_remount(const struct mount_options *running, const struct mount_options *agreed,
 	const struct mount_options *wanted, char *sentence, size_t size);
 
+/*
+ * 0 if a running mount can take the wanted options without a new mount: only options that are OPTION_LIVE may change.
+ * Otherwise -EINVAL and a sentence that names the first option that cannot change.
+ */
+int options_check_change(const struct mount_options *running, const struct mount_options *wanted, char *sentence,
+	size_t size);
+
 /* Prints each option with the form of its value and its meaning, then the names without effect, and the refused ones.
  */
 void options_usage(FILE *to);

@@ -35,9 +35,14 @@ static const char *const lookup_caches[] = {"all", "none", "pos|positive", NULL}
 #define UP_TO(name, field, initial_, min_, max_, form_, help_) /* a number above the largest means the largest */ \
 	ENTRY(name, NUMBER, .offset = AT(field), .initial = (initial_), .min = (min_), .max = (max_), \
 		.flags = OPTION_CLAMPED, .form = (form_), .help = (help_))
-#define NUMBERS(name, field, span_, min_, max_, form_, help_) /* so many fields from this one on */ \
-	ENTRY(name, NUMBER, .offset = AT(field), .span = (span_), .min = (min_), .max = (max_), .form = (form_), \
-		.help = (help_))
+#define NUMBERS(name, field, span_, min_, max_, form_, help_) /* so many live fields from this one on */ \
+	ENTRY(name, NUMBER, .offset = AT(field), .span = (span_), .min = (min_), .max = (max_), \
+		.flags = OPTION_LIVE, .form = (form_), .help = (help_))
+#define LIVE(name, field, initial_, min_, max_, form_, help_) /* a number that localioctl set changes */ \
+	ENTRY(name, NUMBER, .offset = AT(field), .initial = (initial_), .min = (min_), .max = (max_), \
+		.flags = OPTION_LIVE, .form = (form_), .help = (help_))
+#define LIVE_FLAG(name, field, value_, help_) \
+	ENTRY(name, FLAG, .offset = AT(field), .value = (value_), .flags = OPTION_LIVE, .help = (help_))
 #define FIXED(name, number, form_, help_) /* the only number that is right */ \
 	ENTRY(name, NUMBER, .offset = OPTION_NO_FIELD, .min = (number), .max = (number), .form = (form_), .help = (help_))
 #define PATH(name, field, initial_, form_, help_) \
@@ -70,7 +75,7 @@ const struct option_entry option_table[] = {
 	KERNEL("noatime", noatime, 1, MS_NOATIME, "do not update access times; passed to the kernel"),
 	KERNEL("atime", noatime, 0, MS_NOATIME, "the opposite of noatime"),
 	FLAG("remount", remount, 1, "change the options above for an existing mount"),
-	CHOICE("local", AT(local), local_modes, 0, "auto|passthrough|uring|off|required",
+	CHOICE("local", AT(local), local_modes, OPTION_LIVE, "auto|passthrough|uring|off|required",
 		"the data paths to use when the server is on this host (default auto)"),
 	CHOICE("map", AT(map), id_map_modes, 0, "outside|inside",
 		"the ids that the server gets from a user namespace (default outside)"),
@@ -81,26 +86,26 @@ const struct option_entry option_table[] = {
 		"offer metrics on a unix socket, or in a file if PATH ends with .prom (default: nowhere)"),
 	NUMBER("probeport", probeport, 0, 1, 65535, "PORT",
 		"the sidecar's port on the server's host (default: the sidecar says, usually 20122)"),
-	NUMBER("reprobe", reprobe, 60, 1, 86400, "SECONDS",
+	LIVE("reprobe", reprobe, 60, 1, 86400, "SECONDS",
 		"the longest wait after a failed probe until the next one (default 60)"),
 	NUMBER("port", port, 0, 0, 65535, "PORT", "the NFS server's port (default: ask the port mapper, else 2049)"),
 	HOST("mounthost", mounthost, "", "HOST", "the mount daemon's host (default: the server)"),
 	NUMBER("mountport", mountport, 0, 0, 65535, "PORT", "the mount daemon's port (default: ask the port mapper)"),
 	UP_TO("rsize", rsize, 0, 0, 1048576, "BYTES", "the largest READ (default: the server's choice)"),
 	UP_TO("wsize", wsize, 0, 0, 1048576, "BYTES", "the largest WRITE (default: the server's choice)"),
-	NUMBER("acregmin", acregmin, 3, 0, 31536000, "SECONDS",
+	LIVE("acregmin", acregmin, 3, 0, 31536000, "SECONDS",
 		"the shortest time to trust a file's attributes (default 3)"),
-	NUMBER("acregmax", acregmax, 60, 0, 31536000, "SECONDS",
+	LIVE("acregmax", acregmax, 60, 0, 31536000, "SECONDS",
 		"the longest time, reached while nothing changes (default 60)"),
-	NUMBER("acdirmin", acdirmin, 30, 0, 31536000, "SECONDS",
+	LIVE("acdirmin", acdirmin, 30, 0, 31536000, "SECONDS",
 		"the shortest time to trust a directory's attributes (default 30)"),
-	NUMBER("acdirmax", acdirmax, 60, 0, 31536000, "SECONDS", "the longest time for directories (default 60)"),
+	LIVE("acdirmax", acdirmax, 60, 0, 31536000, "SECONDS", "the longest time for directories (default 60)"),
 	NUMBERS("actimeo", acregmin, 4, 0, 31536000, "SECONDS", "sets all four of these times"),
 	FLAG("noac", noac, 1, "trust no attributes"),
 	FLAG("ac", noac, 0, "the opposite of noac (default)"),
-	FLAG("nocto", nocto, 1, "do not ask for fresh attributes when a file is opened"),
-	FLAG("cto", nocto, 0, "close-to-open consistency (default)"),
-	CHOICE("lookupcache", AT(lookupcache), lookup_caches, 0, "all|none|pos|positive",
+	LIVE_FLAG("nocto", nocto, 1, "do not ask for fresh attributes when a file is opened"),
+	LIVE_FLAG("cto", nocto, 0, "close-to-open consistency (default)"),
+	CHOICE("lookupcache", AT(lookupcache), lookup_caches, OPTION_LIVE, "all|none|pos|positive",
 		"which answers to LOOKUP are trusted for a while (default all)"),
 	FLAG("nolock", nolock, 1, "do not log that locks hold on this mount only"),
 	FLAG("lock", nolock, 0, "log it when a program first locks a file (default)"),
@@ -113,7 +118,7 @@ const struct option_entry option_table[] = {
 	FLAG("async", sync, 0, "data is stable when close(2) or fsync(2) returns (default)"),
 	CHOICE("write", AT(write), write_modes, 0, "lazy|eager|wait",
 		"whether write(2) waits for the server's answer (default lazy)"),
-	CHOICE("commit", AT(commit), commit_times, 0, "close|fsync",
+	CHOICE("commit", AT(commit), commit_times, OPTION_LIVE, "close|fsync",
 		"which call makes the data of local files stable (default close)"),
 	CHOICE("odirect", AT(odirect), odirect_modes, 0, "through|any|buffered",
 		"what serves O_DIRECT on local files (default through: their filesystem)"),
@@ -135,7 +140,8 @@ const struct option_entry option_table[] = {
 	FLAG("acl", noacl, 0, "the opposite of noacl (default)"),
 	FLAG("underlay", underlay, 1,
 		"allow overlayfs on this mount; then files of a server on overlayfs are not passed through"),
-	FLAG("debug", debug, 1, "log what happens"),
+	LIVE_FLAG("debug", debug, 1, "log what happens"),
+	LIVE_FLAG("nodebug", debug, 0, "the opposite of debug (default)"),
 	FIXED("vers", 3, "3", "the NFS version"),
 	FIXED("nfsvers", 3, "3", "the same as vers"),
 	FIXED("mountvers", 3, "3", "the version of the mount protocol"),

@@ -2,7 +2,8 @@
 /*
  * The table of mount options, which parsing (options_parse.c), formatting and comparison (options_text.c) and usage
  * read, and man/check compares with localiofs(5). A new mount option is an entry in options_table.c, a field of struct
- * mount_options, and an item in that page. Constant.
+ * mount_options, and an item in that page; an option that changes
+ * while the mount runs is read from fs->options at each use. Constant.
  */
 #pragma once
 
@@ -24,6 +25,7 @@ enum option_flags {
 	OPTION_CLAMPED = 1, /* a number above .max means .max, as for the kernel's client */
 	OPTION_LISTED = 2,  /* the value is a list with colons, of which one word must be a choice */
 	OPTION_BARE = 4,    /* a choice without a value is the first choice */
+	OPTION_LIVE = 8,    /* localioctl set changes it while the mount runs */
 };
 
 #define OPTION_NO_FIELD SIZE_MAX /* the offset of an option whose value is checked and not stored */

@@ -123,10 +123,27 @@ int options_check_remount(const struct mount_options *running, const struct moun
 			continue;
 		write_option(wanted, e, new, sizeof(new));
 		write_option(agreed, e, old, sizeof(old));
-		(void)snprintf(sentence, size,
-			"option " SHORT ": a remount cannot change %s%s; unmount it and mount it again",
-			SHORTEN(new, 80), is_set(agreed, e) ? old : e->name,
-			is_set(agreed, e) ? "" : ", which was not given");
+		(void)snprintf(sentence, size, "option " SHORT ": a remount cannot change %s%s; %s", SHORTEN(new, 80),
+			is_set(agreed, e) ? old : e->name, is_set(agreed, e) ? "" : ", which was not given",
+			(e->flags & OPTION_LIVE) != 0 ? "localioctl set can" : "unmount it and mount it again");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int options_check_change(const struct mount_options *running, const struct mount_options *wanted, char *sentence,
+	size_t size)
+{
+	for (size_t n = 0; n < option_table_size; n++) {
+		const struct option_entry *e = &option_table[n];
+		char new[300];
+
+		if ((e->flags & OPTION_LIVE) != 0 || !is_set(wanted, e) || same_value(wanted, running, e))
+			continue;
+		write_option(wanted, e, new, sizeof(new));
+		(void)snprintf(sentence, size, "option " SHORT " cannot be changed while the mount runs; %s",
+			SHORTEN(new, 80),
+			e->mount_flag != 0 ? "mount -o remount changes it" : "unmount it and mount it again");
 		return -EINVAL;
 	}
 	return 0;

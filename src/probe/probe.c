@@ -78,7 +78,7 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 
 static void wait_before_next(struct probe *p, enum reason reason)
 {
-	wait_until(p, now_ms() + probe_pace_attempt(&p->backoff, reason, p->options.reprobe_s, backoff_random()));
+	wait_until(p, now_ms() + probe_pace_attempt(&p->backoff, reason, p->reprobe_s, backoff_random()));
 }
 
 static void serve_session(struct probe *p, const struct attempt *a)
@@ -113,6 +113,12 @@ static void *run(void *arg)
 	while (!p->stopping) {
 		struct attempt a = {.fault = {.reason = REASON_NONE}};
 
+		if (p->paused) {
+			set_status(p, PROBE_STATE_REMOTE, REASON_OFF, reason_text(REASON_OFF));
+			wait_until(p, UINT64_MAX);
+			continue;
+		}
+
 		{
 			LOCKED(&p->lock);
 			p->status.attempts++;
@@ -141,6 +147,7 @@ int probe_new(const struct probe_options *options, struct probe **ret)
 	if (!p)
 		return -ENOMEM;
 	p->options = *options;
+	p->reprobe_s = options->reprobe_s;
 	p->registry = strdup(options->registry);
 	p->asker = strdup(options->asker);
 	p->rpc = (struct local_rpc)LOCAL_RPC_NONE;
@@ -197,6 +204,17 @@ void probe_kick(struct probe *p)
 {
 	p->kicked = true;
 	probe_wake(p);
+}
+
+void probe_pause(struct probe *p, bool pause)
+{
+	p->paused = pause;
+	probe_kick(p);
+}
+
+void probe_set_reprobe(struct probe *p, unsigned seconds)
+{
+	p->reprobe_s = seconds;
 }
 
 void probe_status(struct probe *p, struct probe_status *ret)

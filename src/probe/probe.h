@@ -32,7 +32,7 @@
 struct probe_options {
 	const char *registry; /* directory */
 	unsigned port;        /* probeport=; 0: the port that the sidecar says */
-	unsigned reprobe_s;
+	unsigned reprobe_s;   /* at first; probe_set_reprobe() */
 	bool reserved_port;
 	const char *asker; /* the mount's spec, for the log */
 
@@ -91,6 +91,12 @@ struct probe *probe_free(struct probe *p);
 
 /* Makes the thread probe now; during a session it repeats the question. */
 void probe_kick(struct probe *p);
+
+/* Ends the session and makes no further attempt (reason off), or goes on. */
+void probe_pause(struct probe *p, bool pause);
+
+/* Changes the longest time between two attempts. */
+void probe_set_reprobe(struct probe *p, unsigned seconds);
 
 /* Makes the thread call housekeep() soon. */
 void probe_wake(struct probe *p);

@@ -51,7 +51,8 @@ struct probe {
 	bool started;
 	pthread_t thread;
 	struct wake wake;
-	atomic_bool stopping, kicked;
+	atomic_bool stopping, kicked, paused;
+	atomic_uint reprobe_s;
 	atomic_uint_fast64_t generation; /* of the session, 0 without a session */
 	atomic_bool trusted;             /* the last sidecar that got a proof believed it */
 	atomic_bool server_remembers;    /* the last reply to HELLO said so */

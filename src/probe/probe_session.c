@@ -101,6 +101,10 @@ int probe_run_until(struct probe *p, probe_condition_fn until, const void *arg, 
 
 		if (until && until(p, arg))
 			return 0;
+		if (p->paused && !until) {
+			p->end_reason = REASON_OFF;
+			p->ended = true;
+		}
 		if (p->ended)
 			return -ENOTCONN;
 		if (deadline != 0 && now_ms() >= deadline)

@@ -80,7 +80,7 @@ void judge_local_option(const struct doctor_facts *f, struct finding *ret)
 		finding_ok(ret, "local=%s", local_mode_name(f->options.local));
 	else
 		finding_bad(ret, CHECK_FAIL, "The mount was told to use the NFS server only.",
-			"Mount without local=off.", "local=off");
+			"localioctl set {mount} local=auto, or mount without local=off.", "local=off");
 }
 
 void judge_mount_passthrough(const struct doctor_facts *f, struct finding *ret)
@@ -102,7 +102,7 @@ void judge_mount_transport(const struct doctor_facts *f, struct finding *ret)
 		finding_ok(ret, "requests come over io_uring");
 	else
 		finding_bad(ret, CHECK_ADVICE, "Requests about names cost more; file data is not concerned.",
-			"Change what the reason names (localioctl(8), Transport codes), and mount again.",
+			"Change what the reason names (localiofs-status(7), TRANSPORT CODES), and mount again.",
 			"requests come over %s (%s: %s)", text_at(f, NULL, "transport"),
 			text_at(f, NULL, "transport_reason"), text_at(f, NULL, "transport_detail"));
 }
@@ -131,7 +131,7 @@ void judge_mount_grants(const struct doctor_facts *f, struct finding *ret)
 		finding_ok(ret, "every open that asked for a local path got one");
 	else
 		finding_bad(ret, CHECK_ADVICE, "The NFS server served these opens.",
-			"Do what the reason says (localioctl(8), Reason codes), and ask for one of the files.",
+			"Do what the reason says (localiofs-status(7), REASON CODES), and ask for one of the files.",
 			"%lld opens got no local path; the last reason is %s", denied,
 			text_at(f, "grants", "last_denial"));
 }
@@ -227,7 +227,7 @@ void judge_file_grant(const struct doctor_facts *f, struct finding *ret)
 			"no answer about this file: %s", strerror(-f->file.open_error));
 	else if (f->file.open.error < 0 || f->file.open.reason != REASON_NONE)
 		finding_bad(ret, CHECK_FAIL, "The sidecar gives no local path for this file.",
-			"Do what the reason says; localioctl(8) lists the reasons.", "%s: %s",
+			"Do what the reason says; localiofs-status(7) lists the reasons.", "%s: %s",
 			reason_code(f->file.open.reason), reason_text(f->file.open.reason));
 	else
 		finding_ok(ret, "the sidecar grants it%s",

@@ -119,7 +119,7 @@ void judge_sidecar_answers(const struct doctor_facts *f, struct finding *ret)
 			"the sidecar does not answer within %d s", DOCTOR_QUESTION_SECONDS);
 	else if (s->goodbye != REASON_NONE)
 		finding_bad(ret, CHECK_FAIL, "The sidecar has accepted the connection and ended it.",
-			"Do what the reason says; localioctl(8) lists the reasons.", "the sidecar says %s: %s",
+			"Do what the reason says; localiofs-status(7) lists the reasons.", "the sidecar says %s: %s",
 			reason_code(s->goodbye), reason_text(s->goodbye));
 	else if (s->answer_error < 0)
 		finding_bad(ret, CHECK_FAIL, "The process on the socket is no sidecar of this release, or is ending.",

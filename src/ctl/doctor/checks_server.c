@@ -200,7 +200,8 @@ void judge_session(const struct doctor_facts *f, struct finding *ret)
 	char good[200];
 
 	(void)snprintf(good, sizeof(good), "local: the sidecar exports %s", f->server.probe.export_path);
-	judge_step(f, ret, STEP_SESSION, good, AS_REASON, "Do what the reason says; localioctl(8) lists the reasons.");
+	judge_step(f, ret, STEP_SESSION, good, AS_REASON,
+		"Do what the reason says; localiofs-status(7) lists the reasons.");
 }
 
 /* ---- with a session ---- */

@@ -7,7 +7,6 @@
 #include "base/util.h"
 #include "base/whole_io.h"
 #include "ctl/mounts/in_child.h"
-#include "localiofs/control.h"
 #include "mount/mountinfo.h"
 
 #define STRING2(x) #x
@@ -67,19 +66,31 @@ static const char *strerror_of(int error)
 static const char *probe_error(int error)
 {
 	if (error == EOPNOTSUPP)
-		return "this mount can never be local: it has local=off, or neither passthrough nor io_uring";
+		return "this mount cannot be local: it has local=off, or neither passthrough nor io_uring";
+	return ioctl_error(error);
+}
+
+static const char *change_error(int error)
+{
+	if (error == EPERM)
+		return "permission denied: only the user who mounted it, and root with CAP_SYS_ADMIN, may change "
+		       "options";
 	return ioctl_error(error);
 }
 
 /* The child's answer. */
 struct answer {
 	int open_error, error;
-	struct control_status status; /* of CONTROL_GET_STATUS */
+	union {
+		struct control_status status;   /* of CONTROL_GET_STATUS */
+		struct control_setting setting; /* of CONTROL_SET_OPTIONS */
+	} of;
 };
 
 struct question {
 	const char *dir;
-	unsigned long request; /* an ioctl; 0: the attributes of the root */
+	unsigned long request;                 /* an ioctl; 0: the attributes of the root */
+	const struct control_setting *setting; /* of CONTROL_SET_OPTIONS, or NULL */
 };
 
 static void ask_in_child(int to, const void *arg)
@@ -91,9 +102,11 @@ static void ask_in_child(int to, const void *arg)
 
 	if (!a)
 		return;
+	if (q->setting)
+		a->of.setting = *q->setting;
 	if (fd < 0)
 		a->open_error = errno;
-	else if (q->request == 0 ? fstat(fd, &st) < 0 : ioctl(fd, q->request, &a->status) < 0)
+	else if (q->request == 0 ? fstat(fd, &st) < 0 : ioctl(fd, q->request, &a->of) < 0)
 		a->error = errno;
 	(void)write_all(to, a, sizeof(*a));
 }
@@ -129,8 +142,8 @@ int ask_status(const char *dir, json_t **ret)
 	r = ask(&q, a, ioctl_error);
 	if (r < 0)
 		return r;
-	a->status.json[sizeof(a->status.json) - 1] = '\0';
-	json = json_loads(a->status.json, 0, &where);
+	a->of.status.json[sizeof(a->of.status.json) - 1] = '\0';
+	json = json_loads(a->of.status.json, 0, &where);
 	if (!json) {
 		log_error("%s: the daemon's answer is not JSON: %s", dir, where.text);
 		return -EPROTO;
@@ -168,17 +181,28 @@ static int take_source(const struct mountinfo *m, void *arg)
 	return 1;
 }
 
-json_t *ask_status_of_lost(const char *dir, int error)
+json_t *ask_status_of_silent(const char *dir, int error)
 {
-	bool dead = error == -ENOTCONN;
+	const char *state = "unknown", *reason = "not-asked", *detail = strerror(-error);
 	json_t *spec = NULL;
 
-	if (error != -ENOTCONN && error != -ETIMEDOUT)
-		return NULL;
+	if (error == -ENOTCONN) {
+		state = "dead";
+		reason = "daemon-ended";
+		detail = open_error(ENOTCONN);
+	} else if (error == -ETIMEDOUT) {
+		state = "hung";
+		reason = "daemon-hangs";
+		detail = NO_ANSWER;
+	}
 	(void)mountinfo_at(dir, take_source, &spec);
 	return json_pack("{s:o, s:o, s:s, s:s, s:s}", "mountpoint", name_json(dir), "spec",
-		spec ? spec : json_string(""), "state", dead ? "dead" : "hung", "reason",
-		dead ? "daemon-ended" : "daemon-hangs", "detail", dead ? open_error(ENOTCONN) : NO_ANSWER);
+		spec ? spec : json_string(""), "state", state, "reason", reason, "detail", detail);
+}
+
+json_t *ask_status_of_lost(const char *dir, int error)
+{
+	return error == -ENOTCONN || error == -ETIMEDOUT ? ask_status_of_silent(dir, error) : NULL;
 }
 
 int ask_probe(const char *dir)
@@ -187,4 +211,17 @@ int ask_probe(const char *dir)
 	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
 
 	return a ? ask(&q, a, probe_error) : -ENOMEM;
+}
+
+int ask_change(const char *dir, const struct control_setting *setting)
+{
+	struct question q = {.dir = dir, .request = CONTROL_SET_OPTIONS, .setting = setting};
+	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
+	int r = a ? ask(&q, a, change_error) : -ENOMEM;
+
+	if (r < 0 || a->of.setting.error == 0)
+		return r;
+	a->of.setting.sentence[sizeof(a->of.setting.sentence) - 1] = '\0';
+	log_error("%s: %s", dir, a->of.setting.sentence);
+	return -EINVAL;
 }

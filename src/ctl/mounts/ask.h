@@ -9,6 +9,8 @@
 
 #include <jansson.h>
 
+#include "localiofs/control.h"
+
 /* The mount's status as the daemon says it, not checked, with the key "mountpoint" added. The caller frees the JSON. */
 int ask_status(const char *dir, json_t **ret);
 
@@ -18,8 +20,14 @@ int ask_status(const char *dir, json_t **ret);
  */
 json_t *ask_status_of_lost(const char *dir, int error);
 
+/* The same, for every error: the state of a mount that may not be asked is "unknown". */
+json_t *ask_status_of_silent(const char *dir, int error);
+
 /* Makes the daemon probe now. */
 int ask_probe(const char *dir);
+
+/* Changes the options in setting->list. -EINVAL and the like are the daemon's; it said why, and so does the line. */
+int ask_change(const char *dir, const struct control_setting *setting);
 
 /* 0 if the directory is a localiofs mount whose daemon answers. */
 int ask_answers(const char *dir);

@@ -241,6 +241,18 @@ void show_text(FILE *to, const char *dir, json_t *status)
 			print_line(to, lines[n].label, status, lines[n].words);
 }
 
+void show_list(FILE *to, json_t *mounts)
+{
+	clean(mounts);
+	(void)fprintf(to, "%-8s %-18s %-30s %s\n", "STATE", "REASON", "EXPORT", "MOUNTPOINT");
+	for (size_t n = 0; n < json_array_size(mounts); n++) {
+		const json_t *m = json_array_get(mounts, n);
+
+		(void)fprintf(to, "%-8s %-18s %-30s %s\n", string_at(m, "state"), string_at(m, "reason"),
+			string_at(m, "spec"), string_at(m, "mountpoint"));
+	}
+}
+
 void show_json(FILE *to, const json_t *json)
 {
 	_cleanup_free_ char *text = json_dumps(json, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));

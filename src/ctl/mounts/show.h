@@ -14,6 +14,9 @@
  */
 void show_text(FILE *to, const char *dir, json_t *status);
 
+/* A line per mount of an array, with a head. Changes the JSON as show_text() does. */
+void show_list(FILE *to, json_t *mounts);
+
 /*
  * Indented JSON of printable ASCII alone: other characters are escaped, which changes nothing for readers of JSON.
  */

@@ -2,7 +2,7 @@
 /*
  * A report on what a mount has done between two moments, as JSON, made from its status (status_keys.h) at both. The
  * words are those of nfsiostat(8) where it has one: ops/s, kB/s, kB/op, retrans, avg RTT, avg exe; times are
- * milliseconds. localioctl(8) lists the keys.
+ * milliseconds. localiofs-metrics(7) lists the keys.
  *
  * The daemon that made the status may be anybody's: nothing in the JSON is believed to be there, and names from it are
  * text in the report. No state; any thread.

@@ -22,10 +22,11 @@ struct cache;
 struct idle_ids;
 struct locks;
 struct operations;
+struct settings;
 
 #define FS_RETRIES 256
 
-/* localioctl status shows these counters; localioctl(8) explains them. */
+/* localioctl status shows these counters; localiofs-status(7) explains them. */
 struct fs_counters {
 	atomic_uint_fast64_t opens[OPEN_PATH_COUNT];
 	atomic_uint_fast64_t opens_retired; /* opens answered ESTALE for a fresh inode */
@@ -49,7 +50,8 @@ struct fs_counters {
 };
 
 struct fs {
-	const struct mount_options *options;
+	_Atomic(const struct mount_options *)
+		options; /* settings.h changes it; the options of each moment are constant */
 	struct server *server;
 	struct inode_table *inodes;
 	struct slots opened;          /* struct opened of files and directories, by the number that the kernel has */
@@ -65,6 +67,7 @@ struct fs {
 	struct idle_ids *idle;
 	struct locks *locks;
 	struct operations *operations; /* the requests in numbers */
+	struct settings *settings;     /* the options of earlier moments */
 	struct probe *probe;           /* NULL with local=off */
 	struct uring *uring;           /* NULL if the daemon must not, or cannot, read and write locally */
 	struct namespaces namespaces;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/kernel/caller.h"
 
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/whole_io.h"
 
 #define PF_EXITING 0x4 /* include/linux/sched.h */
 
-/* A signal mask of /proc/PID/status: a hexadecimal number whose lowest bit is signal 1. */
-static uint64_t signals(const char *status, const char *name)
+/* A mask of /proc/PID/status: a hexadecimal number whose lowest bit is signal 1, or capability 0. */
+static uint64_t mask(const char *status, const char *name)
 {
 	const char *line = strstr(status, name);
 
@@ -20,7 +22,7 @@ static uint64_t signals(const char *status, const char *name)
 /* The pending signals of the thread and of its process. */
 static uint64_t pending(const char *status)
 {
-	return signals(status, "\nSigPnd:") | signals(status, "\nShdPnd:");
+	return mask(status, "\nSigPnd:") | mask(status, "\nShdPnd:");
 }
 
 static int read_proc(pid_t pid, const char *file, char *buf, size_t size)
@@ -65,6 +67,30 @@ int caller_groups(pid_t pid, gid_t *ret, int room)
 	return n;
 }
 
+/* The number of pid namespaces in which the process has a pid. */
+static unsigned depth(const char *status)
+{
+	static const char name[] = "\nNSpid:";
+	const char *p = strstr(status, name);
+	unsigned n = 0;
+
+	for (p = p ? p + strlen(name) : "\n"; *p == '\t'; n++)
+		p += 1 + strspn(p + 1, "0123456789");
+	return n;
+}
+
+bool caller_is_admin(pid_t pid)
+{
+	char status[4096], own_status[4096], map[1024], own_map[1024];
+
+	return pid > 0 && read_proc(pid, "status", status, sizeof(status)) >= 0 &&
+	       read_proc(getpid(), "status", own_status, sizeof(own_status)) >= 0 &&
+	       read_proc(pid, "uid_map", map, sizeof(map)) >= 0 &&
+	       read_proc(getpid(), "uid_map", own_map, sizeof(own_map)) >= 0 &&
+	       (mask(status, "\nCapEff:") >> CAP_SYS_ADMIN & 1) != 0 && depth(status) == depth(own_status) &&
+	       strcmp(map, own_map) == 0;
+}
+
 enum caller_state caller_state(pid_t pid)
 {
 	char text[4096];
@@ -84,5 +110,5 @@ bool caller_signalled(pid_t pid)
 
 	if (pid <= 0 || read_proc(pid, "status", text, sizeof(text)) < 0)
 		return false;
-	return pending(text) & ~signals(text, "\nSigBlk:") & ~signals(text, "\nSigIgn:");
+	return pending(text) & ~mask(text, "\nSigBlk:") & ~mask(text, "\nSigIgn:");
 }

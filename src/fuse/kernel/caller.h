@@ -29,6 +29,16 @@ enum caller_state caller_state(pid_t pid);
 bool caller_signalled(pid_t pid);
 
 /*
+ * True if the caller has CAP_SYS_ADMIN in this process's user namespace, and is in this process's pid namespace. False
+ * if its /proc is not visible. The caller waits for an answer, so that the pid is its own until then.
+ *
+ * The daemon may not read a link below /proc/PID/ns of a process with more capabilities, so the user namespace is known
+ * by its map of uids. Making another namespace with the same map needs CAP_SETUID in this one (new_idmap_permitted in
+ * kernel/user_namespace.c). Who does that inside this pid namespace may also end this process by kill(2).
+ */
+bool caller_is_admin(pid_t pid);
+
+/*
  * Reads the caller's supplementary groups, in the kernel's order, room of them at most. Returns their number, or a
  * negative errno. fuse_req_getgroups() is slower: its buffer is too small for the file, so /proc writes the text twice.
  */

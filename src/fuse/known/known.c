@@ -127,6 +127,18 @@ void known_stale(struct fs *fs)
 	fs->went_stale = attr_clock_tick();
 }
 
+static void make_kernel_ask(void *arg, struct inode *i)
+{
+	(void)fs_invalidate_attributes(arg, i);
+}
+
+void known_begin_anew(struct fs *fs)
+{
+	known_stale(fs);
+	make_kernel_forget(fs);
+	inode_table_foreach(fs->inodes, make_kernel_ask, fs);
+}
+
 bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms)
 {
 	LOCKED(&i->lock);

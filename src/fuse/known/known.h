@@ -70,6 +70,13 @@ void known_doubt(struct inode *i);
  */
 void known_stale(struct fs *fs);
 
+/*
+ * The options that say for how long answers are believed have changed: the daemon and the kernel ask for everything
+ * again. A kernel without FUSE_NOTIFY_INC_EPOCH believes names until their old time ends. Holds the lock of the inode
+ * table for about a microsecond per inode.
+ */
+void known_begin_anew(struct fs *fs);
+
 /* True if the inode's attributes may be believed: a lookup found the inode, or could have, without the server. */
 bool known_believed(struct fs *fs, struct inode *i);
 

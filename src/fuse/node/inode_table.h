@@ -67,7 +67,7 @@ bool inode_ref_unless_freed(struct inode *i);
 /* Gives a reference back; the last one frees the inode. Takes NULL; returns NULL. */
 struct inode *inode_unref(struct inode_table *t, struct inode *i);
 
-/* Calls fn for every inode of the table, with the table's lock held. For the end of the mount. */
+/* Calls fn for every inode of the table, with the table's lock held. For rare events: requests wait. */
 void inode_table_foreach(struct inode_table *t, void (*fn)(void *arg, struct inode *i), void *arg);
 
 /* The number of inodes, retired ones and decoys included. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The sidecar's view of itself, its exports and its sessions, as JSON: localioctl(8) lists the keys. The view belongs
- * to main, and is constant after the start; any thread may call the functions.
+ * The sidecar's view of itself, its exports and its sessions, as JSON: localiofs-sidecar(8) lists the keys. The view
+ * belongs to main, and is constant after the start; any thread may call the functions.
  *
  * The functions look at sessions under the broker's lock and the session's own locks, and at descriptors by /proc. They
  * make no call on a client's file or socket, so no client can block them. VIEW_FILES and VIEW_EXPORTS limit the time

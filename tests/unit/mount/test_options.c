@@ -382,6 +382,31 @@ static void a_remount_may_repeat_the_running_options(void **state)
 	assert_int_equal(remount("", "rw,relatime,remount,user_id=0,group_id=0,allow_other,max_read=1048576"), 0);
 }
 
+static int change(const char *running_list, const char *list)
+{
+	struct mount_options running, wanted;
+
+	assert_int_equal(parse(&running, running_list), 0);
+	wanted = running;
+	assert_int_equal(options_parse(&wanted, list, false, sentence, sizeof(sentence)), 0);
+	return options_check_change(&running, &wanted, sentence, sizeof(sentence));
+}
+
+static void a_running_mount_changes_live_options_only(void **state)
+{
+	assert_int_equal(change("", "acregmin=1,acregmax=2,acdirmin=1,acdirmax=2,actimeo=5"), 0);
+	assert_int_equal(change("local=uring", "local=off,lookupcache=none,nocto,commit=fsync,reprobe=7,debug"), 0);
+	assert_int_equal(change("debug,nocto,ro", "nodebug,cto,ro"), 0);
+	assert_int_equal(change("", "ro"), -EINVAL);
+	assert_string_equal(sentence, "option ro cannot be changed while the mount runs; mount -o remount changes it");
+	assert_int_equal(change("noac", "acregmin=1,ac"), -EINVAL);
+	assert_string_equal(sentence,
+		"option ac cannot be changed while the mount runs; unmount it and mount it again");
+	assert_int_equal(change("", "soft"), -EINVAL);
+	assert_int_equal(change("", "registry=/run/other"), -EINVAL);
+	assert_int_equal(change("", "remount"), -EINVAL);
+}
+
 /* The sentence names the wrong option, its value, and the expected values. */
 static void wrong_options_are_explained(void **state)
 {
@@ -486,6 +511,7 @@ int main(void)
 		cmocka_unit_test(mount_flags_are_those_of_mount_2),
 		cmocka_unit_test(a_remount_changes_mount_flags_only),
 		cmocka_unit_test(a_remount_may_repeat_the_running_options),
+		cmocka_unit_test(a_running_mount_changes_live_options_only),
 		cmocka_unit_test(wrong_options_are_explained),
 		cmocka_unit_test(a_registry_too_long_for_a_socket_is_refused),
 		cmocka_unit_test(sloppy_ignores_unknown_options_only),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/status_view.h"
+#include "fuse/control/status_view.h"
 
 #include <netdb.h>
 #include <string.h>

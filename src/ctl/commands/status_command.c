@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* localioctl status: the state of each mount, as text or as JSON. */
 #include "ctl/mounts/ask.h"
-#include "ctl/ctl_command.h"
+#include "ctl/commands/ctl_command.h"
 #include "ctl/mounts/show.h"
 
 static int show_texts(const struct mount_list *mounts)

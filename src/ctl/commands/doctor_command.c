@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* localioctl doctor: what must be true for the fast path, what is, and what to do. */
 #include "base/log.h"
-#include "ctl/ctl_command.h"
+#include "ctl/commands/ctl_command.h"
 #include "ctl/doctor/doctor_checks.h"
 #include "ctl/mounts/show.h"
 

@@ -9,7 +9,7 @@
 #include <termios.h>
 
 #include "base/clock.h"
-#include "ctl/ctl_command.h"
+#include "ctl/commands/ctl_command.h"
 #include "ctl/stats/report_text.h"
 #include "ctl/stats/rounds.h"
 

@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * The ioctl on the mount's root by which localioctl and a remount ask the daemon (control.h): the status as JSON, made
- * from the table in status_keys.h, the mount options, and a probe at once. Any thread; no state of its own.
- */
-#include "fuse/known/known.h"
-#include "fuse/operations/operations.h"
-#include "fuse/status.h"
-#include "fuse/status_view.h"
+#include "fuse/control/status.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include <jansson.h>
 
-#include "localiofs/control.h"
+#include "fuse/known/known.h"
+#include "fuse/operations/operations.h"
 #include "localiofs/status_keys.h"
-
-/* ---- the JSON of the keys ---- */
 
 static json_t *json_of_CODE(const char *code)
 {
@@ -165,8 +157,7 @@ static json_t *operations_json(const struct status_view *v)
 	return all;
 }
 
-/* The JSON text of all keys, which the caller frees; NULL without memory. */
-static char *status_text(const struct status_view *v)
+char *status_text(const struct status_view *v)
 {
 	json_t *root = json_object();
 	char *text;
@@ -177,76 +168,4 @@ static char *status_text(const struct status_view *v)
 	text = json_dumps(root, JSON_COMPACT);
 	json_decref(root);
 	return text;
-}
-
-/* ---- the ioctl ---- */
-
-static void reply_status(fuse_req_t req, struct fs *fs)
-{
-	_cleanup_free_ struct control_status *reply = calloc(1, sizeof(*reply));
-	_cleanup_free_ char *text = NULL;
-	struct status_view view;
-
-	status_view_init(&view, fs, fuse_req_is_uring(req));
-	text = status_text(&view);
-	/* The answer of an ioctl has less than 16 KiB (_IOC_SIZEBITS). No mount has come near that. */
-	if (text && strlen(text) >= sizeof(reply->json)) {
-		view.with_latency = false;
-		free(text);
-		text = status_text(&view);
-	}
-	if (!reply || !text || strlen(text) >= sizeof(reply->json)) {
-		operation_refuse(req, ENOMEM);
-		return;
-	}
-	memcpy(reply->json, text, strlen(text) + 1);
-	(void)fuse_reply_ioctl(req, 0, reply, sizeof(*reply));
-}
-
-static void reply_options(fuse_req_t req, const struct fs *fs)
-{
-	struct control_options reply = {0};
-	int r = options_text(fs->options, reply.given, sizeof(reply.given));
-
-	(void)snprintf(reply.agreed, sizeof(reply.agreed), "rsize=%u,wsize=%u,port=%u", fs->rsize, fs->wsize,
-		fs->server_port);
-	if (r < 0)
-		operation_refuse(req, -r);
-	else
-		(void)fuse_reply_ioctl(req, 0, &reply, sizeof(reply));
-}
-
-static void probe_now(fuse_req_t req, struct fs *fs)
-{
-	if (fs_may_be_local(fs)) {
-		probe_kick(fs->probe);
-		(void)fuse_reply_ioctl(req, 0, NULL, 0);
-	} else {
-		operation_refuse(req, EOPNOTSUPP);
-	}
-}
-
-static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, struct fuse_file_info *fi, unsigned flags,
-	const void *in_buf, size_t in_bufsz, size_t out_bufsz)
-{
-	struct fs *fs = fuse_req_userdata(req);
-	uid_t uid = fuse_req_ctx(req)->uid;
-
-	/* The kernel takes the size of the answer from the ioctl number, so that needs no check. */
-	if (ino != FUSE_ROOT_ID || (cmd != (unsigned)CONTROL_GET_STATUS && cmd != (unsigned)CONTROL_GET_OPTIONS &&
-					   cmd != (unsigned)CONTROL_PROBE))
-		operation_refuse(req, ENOTTY);
-	else if (uid != 0 && uid != fs->owner)
-		operation_refuse(req, EPERM);
-	else if (cmd == (unsigned)CONTROL_GET_STATUS)
-		reply_status(req, fs);
-	else if (cmd == (unsigned)CONTROL_PROBE)
-		probe_now(req, fs);
-	else
-		reply_options(req, fs);
-}
-
-void status_set_operations(struct fuse_lowlevel_ops *ops)
-{
-	ops->ioctl = op_ioctl;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* localioctl sidecar: the view of the sidecar on this host, by its control socket. For root of the host. */
 #include "base/log.h"
-#include "ctl/ctl_command.h"
+#include "ctl/commands/ctl_command.h"
 #include "ctl/mounts/show.h"
 #include "ctl/sidecar/ask_sidecar.h"
 #include "ctl/sidecar/show_sidecar.h"

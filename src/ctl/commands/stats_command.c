@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ctl/ctl_command.h"
+#include "ctl/commands/ctl_command.h"
 #include "ctl/mounts/show.h"
 #include "ctl/stats/report_text.h"
 #include "ctl/stats/rounds.h"
