@@ -47,6 +47,11 @@ void log_set_debug(bool on)
 	debug_on = on;
 }
 
+bool log_debugs(void)
+{
+	return debug_on;
+}
+
 void log_message(int priority, const char *format, ...)
 {
 	int saved = errno;

@@ -34,6 +34,9 @@ void log_to(enum log_place place);
 
 void log_set_debug(bool on);
 
+/* True if messages of priority LOG_DEBUG are logged. */
+bool log_debugs(void);
+
 void log_message(int priority, const char *format, ...) PRINTF(2, 3);
 
 #define LOG_LIMIT_LINES 5

@@ -85,7 +85,7 @@ static int take(const struct nfs_acls *from, enum acl_kind kind, struct posix_ac
 /* Replies with the data, or with its size if the caller's buffer has size 0, as getxattr(2) does. */
 static void reply_sized(struct get_request *g, const void *data, size_t size)
 {
-	g->r.operation.failed = g->size > 0 && size > g->size;
+	g->r.operation.error = g->size > 0 && size > g->size ? ERANGE : 0;
 	if (g->size == 0)
 		(void)fuse_reply_xattr(g->r.req, size);
 	else if (size > g->size)

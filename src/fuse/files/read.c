@@ -16,7 +16,7 @@ struct read_request {
 
 static void on_data(struct path_read *p, int error, const void *data, size_t size)
 {
-	p->r.operation.failed = error < 0;
+	p->r.operation.error = (int16_t)-error;
 	p->r.operation.bytes = size;
 	if (error < 0)
 		(void)fuse_reply_err(p->r.req, -error);

@@ -21,7 +21,8 @@ static void on_written(struct path_write *p, int error)
 	const struct write_request *q = CONTAINER_OF(p, const struct write_request, p);
 	struct request *r = &p->r;
 
-	r->operation.failed |= error < 0;
+	if (r->req)
+		r->operation.error = (int16_t)-error;
 	r->operation.bytes = error < 0 ? 0 : p->size;
 	if (r->req && error < 0)
 		(void)fuse_reply_err(r->req, -error);

@@ -2,6 +2,7 @@
 #include "fuse/kernel/kernel_mount.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include <fuse_log.h>
 
 #include "fuse/kernel/kernel_ring.h"
+#include "fuse/operations/operations.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "base/whole_io.h"
@@ -31,11 +33,15 @@ static struct {
 static void PRINTF(2, 0) take_log(enum fuse_log_level level, const char *format, va_list ap)
 {
 	char line[512];
+	uint64_t unique;
 
 	(void)vsnprintf(line, sizeof(line), format, ap);
 	line[strcspn(line, "\n")] = '\0';
 	if (line[0] == '\0')
 		return;
+	/* libfuse logs each request on the thread that runs its handler next. */
+	if (level == FUSE_LOG_DEBUG && sscanf(line, "%*s unique: %" SCNu64 ", opcode", &unique) == 1)
+		operation_numbered(unique);
 	LOCKED(&said.lock);
 	if (said.on)
 		(void)snprintf(said.text, sizeof(said.text), "%s", line);

@@ -55,7 +55,7 @@ static void interrupted(fuse_req_t req, void *data)
 
 	if (!locks_cancel(q->fs->locks, &q->wait))
 		return;
-	q->operation.failed = true;
+	q->operation.error = EINTR;
 	(void)fuse_reply_err(req, EINTR);
 	free_request(q);
 }
@@ -64,8 +64,9 @@ static void end(struct lock_request *q, int error)
 {
 	/* Waits for interrupted(), which uses q. */
 	fuse_req_interrupt_func(q->req, NULL, NULL);
-	q->operation.failed = error < 0;
-	(void)fuse_reply_err(q->req, error == -EAGAIN && q->no_place ? ENOLCK : -error);
+	error = error == -EAGAIN && q->no_place ? -ENOLCK : error;
+	q->operation.error = (int16_t)-error;
+	(void)fuse_reply_err(q->req, -error);
 	free_request(q);
 }
 

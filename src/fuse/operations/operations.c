@@ -2,6 +2,10 @@
 #include "fuse/operations/operations.h"
 
 #include "base/clock.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
 
 struct counters {
 	struct histogram latency;
@@ -15,6 +19,7 @@ struct operations {
 
 /* The operation of the handler that runs on this thread. */
 static _Thread_local struct operation *current;
+static _Thread_local uint64_t next_unique;
 
 int operations_new(struct operations **ret)
 {
@@ -41,23 +46,50 @@ void operation_take(struct operation *ret)
 void operation_refuse(fuse_req_t req, int error)
 {
 	if (current)
-		current->failed = true;
+		current->error = (int16_t)error;
 	(void)fuse_reply_err(req, error);
+}
+
+void operation_numbered(uint64_t unique)
+{
+	next_unique = unique;
+}
+
+/* The request may be gone when its operation ends. */
+static void remember(struct operation *of, fuse_req_t req, fuse_ino_t ino)
+{
+	const struct fuse_ctx *caller = fuse_req_ctx(req);
+
+	of->unique = next_unique;
+	of->uid = caller->uid;
+	of->pid = (uint32_t)caller->pid;
+	of->fileid = fs_inode(fuse_req_userdata(req), ino)->fileid;
+}
+
+static void log_end(const struct operation *of, uint64_t ns)
+{
+	log_debug("unique: %" PRIu64 ", %s of uid %u, pid %u, file id %" PRIu64 ": %s; path %s, %" PRIu64 " us",
+		of->unique, operation_name(of->kind), of->uid, of->pid, of->fileid,
+		of->error ? strerror(of->error) : "done", operation_path_name(of->path), ns / 1000);
 }
 
 void operation_end(struct operations *o, struct operation *of)
 {
 	struct counters *c;
+	uint64_t ns;
 
 	if (of->began == 0)
 		return;
 	c = &o->of[of->kind][of->path];
-	histogram_add(&c->latency, now_ns() - of->began);
-	if (of->failed)
+	ns = now_ns() - of->began;
+	histogram_add(&c->latency, ns);
+	if (of->error)
 		atomic_fetch_add_explicit(&c->errors, 1, memory_order_relaxed);
 	if (of->bytes > 0)
 		atomic_fetch_add_explicit(&c->bytes, of->bytes, memory_order_relaxed);
 	of->began = 0;
+	if (log_debugs())
+		log_end(of, ns);
 }
 
 void operations_read(struct operations *o, enum operation_kind kind, enum operation_path path,
@@ -109,6 +141,8 @@ static struct operations *operations_of(fuse_req_t req)
 		struct operation operation = {.began = now_ns(), .kind = OPERATION_##NAME}; \
 		struct operations *o = operations_of(req);                                  \
                                                                                             \
+		if (log_debugs())                                                           \
+			remember(&operation, req, a);                                       \
 		current = &operation;                                                       \
 		o->inner.name arguments;                                                    \
 		current = NULL;                                                             \

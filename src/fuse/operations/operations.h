@@ -29,7 +29,7 @@
 	X(MKDIR,           mkdir,           (fuse_req_t req, fuse_ino_t a, const char *b, mode_t c), (req, a, b, c)) \
 	X(UNLINK,          unlink,          (fuse_req_t req, fuse_ino_t a, const char *b), (req, a, b)) \
 	X(RMDIR,           rmdir,           (fuse_req_t req, fuse_ino_t a, const char *b), (req, a, b)) \
-	X(SYMLINK,         symlink,         (fuse_req_t req, const char *a, fuse_ino_t b, const char *c), (req, a, b, c)) \
+	X(SYMLINK,         symlink,         (fuse_req_t req, const char *b, fuse_ino_t a, const char *c), (req, b, a, c)) \
 	X(RENAME,          rename,          (fuse_req_t req, fuse_ino_t a, const char *b, fuse_ino_t c, const char *d, unsigned e), (req, a, b, c, d, e)) \
 	X(LINK,            link,            (fuse_req_t req, fuse_ino_t a, fuse_ino_t b, const char *c), (req, a, b, c)) \
 	X(OPEN,            open,            (fuse_req_t req, fuse_ino_t a, struct fuse_file_info *b), (req, a, b)) \
@@ -79,7 +79,10 @@ struct operation {
 	uint64_t began; /* ns; 0: none, or counted */
 	uint64_t bytes; /* of data that was read or written */
 	uint8_t kind, path;
-	bool failed; /* the caller gets an error */
+	int16_t error; /* the errno that the caller gets; 0: none */
+	/* For the line in the log; not set unless log_debugs(). */
+	uint32_t uid, pid;
+	uint64_t unique, fileid;
 };
 
 struct operation_counts {
@@ -102,8 +105,14 @@ void operation_take(struct operation *ret);
 /* Answers the request whose handler runs on this thread with an errno; for handlers that took nothing over. */
 void operation_refuse(fuse_req_t req, int error);
 
-/* Counts an operation that was taken over, at its answer. Does nothing the second time. */
+/* Counts and logs an operation that was taken over, at its answer. Does nothing the second time. */
 void operation_end(struct operations *o, struct operation *of);
+
+/*
+ * Tells the number that libfuse and the kernel give to the request whose handler will run next on this thread. For the
+ * log only.
+ */
+void operation_numbered(uint64_t unique);
 
 /* Adds the numbers of one operation and path. */
 void operations_read(struct operations *o, enum operation_kind kind, enum operation_path path,

@@ -116,7 +116,7 @@ static bool write_given_up(struct nfs_call *call)
 	if (p->w->sent && call->args.io.append)
 		return true;
 	(void)fuse_reply_err(p->r.req, EINTR);
-	p->r.operation.failed = true;
+	p->r.operation.error = EINTR;
 	p->r.req = NULL;
 	return false;
 }

@@ -260,7 +260,7 @@ void request_reply_absent(struct request *r)
 	struct fuse_entry_param entry = {.entry_timeout = known_absence_seconds(r->fs, r->inode)};
 
 	walk_ended(r, NULL);
-	r->operation.failed = true;
+	r->operation.error = ENOENT;
 	if (entry.entry_timeout > 0)
 		(void)fuse_reply_entry(r->req, &entry);
 	else

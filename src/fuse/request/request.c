@@ -176,8 +176,9 @@ void request_end(struct request *r)
 
 void request_end_error(struct request *r, int error)
 {
-	r->operation.failed |= error < 0;
-	if (r->req)
+	if (r->req) {
+		r->operation.error = (int16_t)-error;
 		(void)fuse_reply_err(r->req, -error);
+	}
 	request_end(r);
 }
