@@ -68,7 +68,8 @@ static void take_scratch(struct call *c, int64_t length)
 {
 	if (length > 0 && pread(c->scratch, c->data, (size_t)length, 0) == length)
 		c->size = (size_t)length;
-	(void)ftruncate(c->scratch, 0);
+	if (ftruncate(c->scratch, 0) < 0)
+		abort();
 }
 
 static void do_sendfile(struct call *c)
@@ -115,7 +116,8 @@ static void do_map_access(struct call *c)
 	c->result = pread(c->scratch, c->map + at, length, 0);
 	if (c->result < 0)
 		c->error = errno;
-	(void)ftruncate(c->scratch, 0);
+	if (ftruncate(c->scratch, 0) < 0)
+		abort();
 	if (op->flags) {
 		c->more[0] = msync(c->map, c->map_length, MS_SYNC);
 		c->more[1] = c->more[0] < 0 ? errno : 0;

@@ -328,7 +328,7 @@ static void put_something(void)
 		(void)mkdir(true_one, REGISTRY_DIR_MODE);
 		break;
 	case 1:
-		(void)symlink(false_one, true_one);
+		(void)!symlink(false_one, true_one);
 		break;
 	case 2:
 		(void)mknod(true_one, S_IFSOCK | 0666, 0);
