@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "mount/defaults/defaults.h"
 
 #define DEV_FD "/dev/fd/"
 
@@ -25,6 +26,7 @@ static void usage(const struct command *c)
 			     "  --fuse-socket=PATH  get the descriptor of an existing mount from localiofs-mounter\n");
 	(void)printf("\noptions:\n");
 	options_usage(stdout);
+	(void)printf("\nfiles:\n  " DEFAULTS_FILE "  defaults of these options\n");
 }
 
 static const char *switches(const struct command *c)
@@ -87,13 +89,18 @@ static int third_argument(const char *word)
 	return -1;
 }
 
-static int parse_options(struct command *c, bool debug)
+/* given: the mount point as the user named it, or NULL. */
+static int parse_options(struct command *c, const char *given, bool debug)
 {
+	struct defaults_for mount = {.host = c->spec.host, .directory = c->directory, .given = given};
 	char sentence[512];
 
 	/* After all switches, since -s (sloppy) may stand behind -o. */
 	options_init(&c->options);
-	c->options.debug = debug;
+	if (defaults_apply(&c->options, DEFAULTS_FILE, &mount, c->sloppy, c->defaults, sizeof(c->defaults), sentence,
+		    sizeof(sentence)) < 0)
+		return log_error_as(EXIT_USAGE, "%s", sentence);
+	c->options.debug |= debug;
 	for (int i = 0; i < c->nlists; i++)
 		c->options.remount |= options_ask_remount(c->lists[i]);
 	for (int i = 0; i < c->nlists; i++)
@@ -161,7 +168,7 @@ static int check_handed(const struct command *c, const char *word)
 		if (given & flags[n].flag)
 			return log_error_as(EXIT_USAGE,
 				"option %s: the mount exists already; give this option to the program that has "
-				"mounted",
+				"mounted, and neither here nor in " DEFAULTS_FILE,
 				flags[n].name);
 	return EXIT_OK;
 }
@@ -170,7 +177,7 @@ int command_parse(struct command *c, int argc, char **argv)
 {
 	const char *words[2] = {NULL, NULL};
 	char sentence[512];
-	bool debug = false;
+	bool debug = false, handed;
 	int n, r;
 
 	c->fuse_fd = -1;
@@ -185,16 +192,13 @@ int command_parse(struct command *c, int argc, char **argv)
 		return log_error_as(EXIT_USAGE,
 			SHORT ": with --fuse-socket another program has mounted; expected only SERVER:/EXPORT",
 			SHORTEN(words[1], 80));
-	r = parse_options(c, debug);
-	if (r != EXIT_OK)
-		return r;
 	c->spec_text = words[0];
 	if (mount_spec_parse(words[0], &c->spec, sentence, sizeof(sentence)) < 0)
 		return log_error_as(EXIT_USAGE, "%s", sentence);
-	if (c->fuse_socket || is_descriptor(words[1], &c->fuse_fd))
-		return check_handed(c, words[1]);
-	if (!realpath(words[1], c->directory))
+	handed = c->fuse_socket || is_descriptor(words[1], &c->fuse_fd);
+	if (!handed && !realpath(words[1], c->directory))
 		return log_error_as(EXIT_USAGE, "mount point " SHORT ": %s",
 			SHORTEN(words[1][0] ? words[1] : "\"\"", 200), strerror(errno));
-	return EXIT_OK;
+	r = parse_options(c, words[1], debug);
+	return r == EXIT_OK && handed ? check_handed(c, words[1]) : r;
 }

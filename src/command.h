@@ -30,7 +30,8 @@ struct command {
 	const char *fuse_socket;              /* --fuse-socket: where a mounter hands over the descriptor; or NULL */
 	const char *lists[COMMAND_LISTS_MAX]; /* the values of -o, in their order */
 	int nlists;
-	struct mount_options options; /* the defaults, changed by lists */
+	struct mount_options options; /* the defaults, changed by the defaults file, then by lists */
+	char defaults[1024];          /* the options of the defaults file */
 };
 
 /*

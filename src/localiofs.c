@@ -181,6 +181,7 @@ static int run_mount(const struct command *c, struct reporter *reporter)
 	struct daemon_options options = {.mount = &c->options,
 		.spec = &c->spec,
 		.spec_text = c->spec_text,
+		.defaults = c->defaults,
 		.directory = c->directory,
 		.ready = mount_is_ready,
 		.waiting = mount_goes_on_waiting,

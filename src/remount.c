@@ -112,7 +112,11 @@ static int check_options(const struct command *c, unsigned long *flags)
 
 int remount_run(const struct command *c)
 {
-	unsigned long flags = options_mount_flags(&c->options);
+	/*
+	 * With those of the defaults file, as mount(8) has those of fstab. sync is no flag that a remount changes:
+	 * check_options() knows that of the running mount.
+	 */
+	unsigned long flags = options_mount_flags(&c->options) & ~(unsigned long)MS_SYNCHRONOUS;
 	struct current current;
 	int r = check_current(c, &current);
 

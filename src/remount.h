@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * mount -o remount: changes the flags of the kernel's mount, which neither the daemon nor the server need to know. All
- * other options must be those of the running mount, so the daemon is asked for its options. No state; one thread.
+ * other options of the command line must be those of the running mount, so the daemon is asked for its options; those
+ * of the defaults file are ignored. No state; one thread.
  */
 #pragma once
 

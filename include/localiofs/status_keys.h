@@ -41,6 +41,7 @@ enum status_type {
 	X("transport_reason",        CODE,    "",         ring_reason_code(v->ring_reason),            "The code of the reason why requests do not come over io_uring") \
 	X("transport_detail",        TEXT,    "",         ring_reason_text(v->ring_reason),            "The same reason as a sentence for people") \
 	X("options.all",             TEXT,    "",         v->options,                                  "All mount options in effect, those that were not given included") \
+	X("options.defaults",        TEXT,    "",         v->fs->defaults,                             "The mount options that the defaults file gave; those of the command line came after them") \
 	X("options.local",           CODE,    "",         local_mode_name(v->fs->options->local),      "The value of the mount option local=") \
 	X("options.ro",              FLAG,    "",         status_is_read_only(v->fs),                  "True if the mount is read-only now") \
 	X("options.rsize",           NUMBER,  "bytes",    v->fs->rsize,                                "The largest READ, as agreed with the server") \

@@ -280,6 +280,7 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 	int r;
 
 	fs->options = options->mount;
+	fs->defaults = options->defaults;
 	fs->owner = getuid();
 	fs->started = time(NULL);
 	fs->allow_other = may_allow_other();

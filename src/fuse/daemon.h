@@ -15,6 +15,7 @@ struct daemon_options {
 	const struct mount_options *mount;
 	const struct mount_spec *spec;
 	const char *spec_text;
+	const char *defaults;  /* the options among mount that the defaults file gave */
 	const char *directory; /* absolute; unused with fuse_fd */
 	int fuse_fd;           /* the descriptor of an existing mount, which the daemon takes over; -1: mount */
 	bool foreign_users;    /* that mount was made in another user namespace, so its ids are not translated */

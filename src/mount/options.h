@@ -144,6 +144,13 @@ void options_init(struct mount_options *o);
  */
 int options_parse(struct mount_options *o, const char *list, bool sloppy, char *sentence, size_t size);
 
+/*
+ * Takes one option of the defaults file, NAME or NAME=VALUE without quotation marks, and changes the text. As
+ * options_parse(), and -EINVAL also for an option that could have no effect there: mount(8) has obeyed it already, or
+ * always gives it or its opposite.
+ */
+int options_take_default(struct mount_options *o, char *text, bool sloppy, char *sentence, size_t size);
+
 /* True if the list has "remount". */
 bool options_ask_remount(const char *list);
 

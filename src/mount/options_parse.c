@@ -2,6 +2,8 @@
 /* Mount options: the defaults, and the parser of -o lists. */
 #include "mount/options_table.h"
 
+#include <sys/mount.h>
+
 #include "base/text.h"
 
 void options_init(struct mount_options *o)
@@ -193,6 +195,23 @@ static int parse_one(struct mount_options *o, char *text, bool sloppy, char *sen
 	(void)snprintf(sentence, size, "option " SHORT " is not known; localiofs --help lists those that are",
 		SHORTEN(text, 80));
 	return -EINVAL;
+}
+
+int options_take_default(struct mount_options *o, char *text, bool sloppy, char *sentence, size_t size)
+{
+	_cleanup_free_ char *name = strndup(text, strcspn(text, "="));
+	const struct option_entry *e;
+
+	if (!name)
+		return -ENOMEM;
+	e = find_entry(o, name);
+	if (is_userspace_option(text) || (e && (e->kind == OPTION_ACCEPT || e->mount_flag == MS_RDONLY ||
+						       e->offset == offsetof(struct mount_options, remount)))) {
+		(void)snprintf(sentence, size,
+			"option " SHORT ": it has no effect here; give it to mount(8) or in fstab", SHORTEN(name, 80));
+		return -EINVAL;
+	}
+	return parse_one(o, text, sloppy, sentence, size);
 }
 
 /*

@@ -104,14 +104,6 @@ static int take_switch(struct mounter *m, struct numbers *n, int opt, const char
 	}
 }
 
-/* The uid with which the kernel shows all users that this user namespace does not map; UINT32_MAX if it maps all. */
-static uid_t overflow_uid(void)
-{
-	struct id_map uids;
-
-	return id_map_read(&uids, "/proc/self/uid_map") == 0 && id_map_is_plain(&uids) ? UINT32_MAX : 65534;
-}
-
 static int parse(struct mounter *m, int argc, char **argv)
 {
 	static const struct option switches[] = {{"socket", required_argument, NULL, 's'},
@@ -136,7 +128,7 @@ static int parse(struct mounter *m, int argc, char **argv)
 		return log_error_as(EXIT_USAGE, "%d arguments; expected SERVER:/EXPORT and a directory", argc - optind);
 	if (mount_spec_parse(argv[optind], &spec, sentence, sizeof(sentence)) < 0)
 		return log_error_as(EXIT_USAGE, "%s", sentence);
-	if (n.uid == overflow_uid())
+	if (n.uid == id_map_overflow_uid())
 		return log_error_as(EXIT_USAGE,
 			"--uid=%u: is also the uid of all users that this user namespace does not map; expected "
 			"another user",

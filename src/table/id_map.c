@@ -48,6 +48,13 @@ bool id_map_is_plain(const struct id_map *m)
 	       m->extents[0].length == UINT32_MAX;
 }
 
+uint32_t id_map_overflow_uid(void)
+{
+	struct id_map uids;
+
+	return id_map_read(&uids, "/proc/self/uid_map") == 0 && id_map_is_plain(&uids) ? UINT32_MAX : 65534;
+}
+
 bool id_map_outside(const struct id_map *m, uint32_t inside, uint32_t *ret)
 {
 	for (unsigned n = 0; n < m->count; n++) {

@@ -29,6 +29,12 @@ bool id_map_add(struct id_map *m, uint32_t id);
 /* True if the map maps each id to itself. */
 bool id_map_is_plain(const struct id_map *m);
 
+/*
+ * The uid with which the kernel shows all users that this process's user namespace does not map; UINT32_MAX if it maps
+ * all.
+ */
+uint32_t id_map_overflow_uid(void);
+
 /* Translate an id. False, and *ret unchanged, if the map does not have the id. */
 bool id_map_outside(const struct id_map *m, uint32_t inside, uint32_t *ret);
 bool id_map_inside(const struct id_map *m, uint32_t outside, uint32_t *ret);

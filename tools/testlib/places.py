@@ -56,6 +56,7 @@ def overlay(path, scratch):
 def make_etc(packages, scratch, helper):
     """The servers' files in /etc and /var/lib, and helper in /sbin for mount(8)."""
     overlay("/etc", scratch)
+    Path("/etc/localiofs.conf").unlink(missing_ok=True)  # the machine's own defaults
     if not os.path.lexists("/etc/mtab"):
         os.symlink("/proc/self/mounts", "/etc/mtab")
     for name in ("netconfig", "rpc"):

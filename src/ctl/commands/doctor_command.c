@@ -40,6 +40,8 @@ int doctor_command(const struct ctl_arguments *a)
 	facts_of_machine(&f->machine);
 	if (a->one_mount)
 		facts_of_target(f, a->mounts.dirs[0], a->options);
+	else
+		facts_of_defaults(f);
 	(void)snprintf(f->registry.path, sizeof(f->registry.path), "%s", f->options.registry);
 	facts_of_registry(&f->registry, &f->sidecar);
 	if (f->subject >= DOCTOR_SERVER && f->spec_error == 0 && f->spec.host[0])

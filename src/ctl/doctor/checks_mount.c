@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "ctl/doctor/doctor_checks.h"
+#include "mount/defaults/defaults.h"
 
 void judge_target(const struct doctor_facts *f, struct finding *ret)
 {
@@ -11,6 +12,19 @@ void judge_target(const struct doctor_facts *f, struct finding *ret)
 	else
 		finding_bad(ret, CHECK_FAIL, "mount(8) would refuse this.",
 			"Correct it; localiofs(5) lists the options.", "%s", f->spec_sentence);
+}
+
+void judge_defaults(const struct doctor_facts *f, struct finding *ret)
+{
+	if (f->defaults.error < 0)
+		finding_bad(ret, f->subject < DOCTOR_MOUNT ? CHECK_FAIL : CHECK_ADVICE,
+			"Mounting is refused until this is mended; mounts that exist go on.",
+			"Correct it; localiofs.conf(5) shows the form. localioctl doctor then checks it again.", "%s",
+			f->defaults.sentence);
+	else if (f->defaults.there)
+		finding_ok(ret, "%s has no fault", DEFAULTS_FILE);
+	else
+		finding_ok(ret, "there is no %s, and none is needed", DEFAULTS_FILE);
 }
 
 void judge_mounted(const struct doctor_facts *f, struct finding *ret)

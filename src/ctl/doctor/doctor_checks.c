@@ -16,6 +16,7 @@ const struct doctor_check doctor_checks[] = {
 	{"fusermount",         DOCTOR_MACHINE, judge_fusermount,           {NULL},              "Ordinary users can mount."},
 	{"reserved-port",      DOCTOR_MACHINE, judge_reserved_port,        {NULL},              "Exports that demand a privileged port accept this user."},
 	{"callers",            DOCTOR_MACHINE, judge_callers,              {"proc"},            "The groups of callers are visible."},
+	{"defaults",           DOCTOR_MACHINE, judge_defaults,             {NULL},              "The defaults file has no fault."},
 	{"mounted",            DOCTOR_MOUNT,   judge_mounted,              {"proc"},            "The path lies in a localiofs mount."},
 	{"daemon-alive",       DOCTOR_MOUNT,   judge_daemon_alive,         {"mounted"},         "The mount has its daemon."},
 	{"daemon-answers",     DOCTOR_MOUNT,   judge_daemon_answers,       {"daemon-alive"},    "The daemon serves requests."},

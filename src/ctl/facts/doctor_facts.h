@@ -75,6 +75,12 @@ struct server_facts {
 	unsigned long backing_type; /* f_type of statfs(2); 0: not visible */
 };
 
+struct defaults_facts {
+	bool there;
+	int error; /* of reading the defaults file */
+	char sentence[400];
+};
+
 struct mount_facts {
 	bool there; /* mountinfo has a localiofs mount on the directory */
 	char source[1300];
@@ -103,6 +109,7 @@ struct doctor_facts {
 	struct registry_facts registry;
 	struct sidecar_facts sidecar;
 	struct server_facts server;
+	struct defaults_facts defaults;
 	struct mount_facts mount;
 	struct file_facts file;
 };
@@ -118,10 +125,13 @@ void facts_of_machine(struct machine_facts *m);
 /* The registry on that path, and the sidecar behind it. At most 14 s. */
 void facts_of_registry(struct registry_facts *r, struct sidecar_facts *s);
 
+/* Reads the defaults file, and changes the options by its sections for all and for the server, if that is known. */
+void facts_of_defaults(struct doctor_facts *f);
+
 /*
  * Finds out what the target is, reads the mount table, and asks the mount's daemon, for at most IN_CHILD_SECONDS,
- * in a process of its own, which may stay behind if it hangs. Fills subject, directory, spec, options, mount,
- * file.path.
+ * in a process of its own, which may stay behind if it hangs. Fills subject, directory, spec, options, defaults,
+ * mount, file.path.
  */
 void facts_of_target(struct doctor_facts *f, const char *target, const char *options);
 

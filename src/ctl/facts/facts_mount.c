@@ -5,6 +5,7 @@
 #include "base/whole_io.h"
 #include "ctl/facts/doctor_facts.h"
 #include "localiofs/control.h"
+#include "mount/defaults/defaults.h"
 #include "mount/mountinfo.h"
 
 /* ---- which mount ---- */
@@ -122,6 +123,7 @@ static void take_answer(struct doctor_facts *f, struct answer *a)
 	if (!f->mount.status)
 		f->mount.error = -EPROTO;
 	/* Without its options the mount is taken to have the defaults. */
+	options_init(&f->options);
 	if (a->options_error == 0)
 		(void)options_parse(&f->options, a->options.given, true, sentence, sizeof(sentence));
 }
@@ -140,17 +142,29 @@ static void facts_of_mount(struct doctor_facts *f)
 	f->spec_error = mount_spec_parse(f->mount.source, &f->spec, f->spec_sentence, sizeof(f->spec_sentence));
 }
 
+void facts_of_defaults(struct doctor_facts *f)
+{
+	struct defaults_for mount = {.host = f->spec.host};
+	char text[1024];
+
+	f->defaults.there = access(DEFAULTS_FILE, F_OK) == 0;
+	f->defaults.error = defaults_apply(&f->options, DEFAULTS_FILE, &mount, false, text, sizeof(text),
+		f->defaults.sentence, sizeof(f->defaults.sentence));
+}
+
 void facts_of_target(struct doctor_facts *f, const char *target, const char *options)
 {
 	(void)snprintf(f->target, sizeof(f->target), "%s", target);
 	if (target[0] != '/' && target[0] != '.' && strstr(target, ":/")) {
 		f->subject = DOCTOR_SERVER;
 		f->spec_error = mount_spec_parse(target, &f->spec, f->spec_sentence, sizeof(f->spec_sentence));
+		facts_of_defaults(f);
 		if (f->spec_error == 0 && options)
 			f->spec_error =
 				options_parse(&f->options, options, false, f->spec_sentence, sizeof(f->spec_sentence));
 		return;
 	}
+	facts_of_defaults(f);
 	f->subject = DOCTOR_MOUNT;
 	find_mount(f, target);
 	if (!f->mount.there)

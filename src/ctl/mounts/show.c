@@ -17,6 +17,7 @@ struct line {
 
 static void show_state(FILE *to, const char *label, const json_t *status);
 static void show_options(FILE *to, const char *label, const json_t *status);
+static void show_defaults(FILE *to, const char *label, const json_t *status);
 static void show_transport(FILE *to, const char *label, const json_t *status);
 static void show_server(FILE *to, const char *label, const json_t *status);
 static void show_sidecar(FILE *to, const char *label, const json_t *status);
@@ -25,6 +26,7 @@ static void show_locks(FILE *to, const char *label, const json_t *status);
 static const struct line lines[] = {
 	{"state", NULL, show_state},
 	{"options", NULL, show_options},
+	{"defaults", NULL, show_defaults},
 	{"transport", NULL, show_transport},
 	{"server", NULL, show_server},
 	{"sidecar", NULL, show_sidecar},
@@ -170,6 +172,15 @@ static void show_server(FILE *to, const char *label, const json_t *status)
 	else
 		(void)snprintf(words, sizeof(words), "{server.address}, %s", up > 0 ? "connected" : "not connected");
 	print_line(to, label, status, words);
+}
+
+/* Says nothing of a mount for which the defaults file has nothing. */
+static void show_defaults(FILE *to, const char *label, const json_t *status)
+{
+	const char *text = string_at(status, "options.defaults");
+
+	if (text && text[0] != '\0')
+		print_line(to, label, status, "{options.defaults}");
 }
 
 /* An older daemon does not say its options. */

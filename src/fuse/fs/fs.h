@@ -50,8 +50,9 @@ struct fs_counters {
 };
 
 struct fs {
-	_Atomic(const struct mount_options *)
-		options; /* settings.h changes it; the options of each moment are constant */
+	/* Those of this moment, which are constant; settings.h changes the pointer. */
+	_Atomic(const struct mount_options *) options;
+	const char *defaults; /* those that the defaults file gave */
 	struct server *server;
 	struct inode_table *inodes;
 	struct slots opened;          /* struct opened of files and directories, by the number that the kernel has */

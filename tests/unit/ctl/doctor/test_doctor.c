@@ -137,6 +137,14 @@ static void each_fact_of_the_machine_has_its_finding(void **state)
 	finds("reserved-port", CHECK_ADVICE);
 	m->sees_others = false;
 	finds("callers", CHECK_ADVICE);
+	facts.defaults.error = -EINVAL;
+	(void)snprintf(facts.defaults.sentence, sizeof(facts.defaults.sentence), "a fault");
+	finds("defaults", CHECK_ADVICE);
+	facts.subject = DOCTOR_SERVER;
+	set_status("{}");
+	facts.defaults.error = -EINVAL;
+	(void)snprintf(facts.defaults.sentence, sizeof(facts.defaults.sentence), "a fault");
+	finds("defaults", CHECK_FAIL);
 }
 
 static void each_fact_of_the_registry_has_its_finding(void **state)
