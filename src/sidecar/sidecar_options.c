@@ -42,12 +42,11 @@ static const struct {
 	int key;              /* the letter of the short form; or a number above all letters */
 	const char *help;
 } table[] = {
-	{"server", "KIND", OPT_SERVER, "the kind of NFS server: knfsd, ganesha or auto (default auto)"},
+	{"server", "auto|knfsd|ganesha", OPT_SERVER, "the kind of NFS server (default auto)"},
 	{"config", "FILE", OPT_CONFIG, "the server's exports (default /var/lib/nfs/etab or /etc/ganesha/ganesha.conf)"},
 	{"registry", "DIR", OPT_REGISTRY,
 		"the registry, on tmpfs (default " REGISTRY_DEFAULT "); may be repeated, DIR,claims=WHOSE"},
-	{"claims", "WHOSE", OPT_CLAIMS,
-		"the ids that a client may use: any, or peer: its own mapped ids (default any)"},
+	{"claims", "any|peer", OPT_CLAIMS, "the ids that a client may use; peer: its own mapped ids (default any)"},
 	{"user", "NAME", OPT_USER, "the owner of the registry, a user without other tasks (default " DEFAULT_USER ")"},
 	{"probeport", "PORT", OPT_PROBEPORT, "answer probes on this TCP port (default " STRING(LOCAL_RPC_PORT) ")"},
 	{"recheck", "SECONDS", OPT_RECHECK,
@@ -72,9 +71,9 @@ static void usage(void)
 		(void)snprintf(left, sizeof(left), "--%s%s%s", table[i].name, table[i].argument != NULL ? "=" : "",
 			table[i].argument != NULL ? table[i].argument : "");
 		if (table[i].key < OPT_SERVER)
-			printf("  -%c, %-20s %s\n", table[i].key, left, table[i].help);
+			printf("  -%c, %-28s %s\n", table[i].key, left, table[i].help);
 		else
-			printf("      %-20s %s\n", left, table[i].help);
+			printf("      %-28s %s\n", left, table[i].help);
 	}
 }
 
