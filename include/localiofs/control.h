@@ -12,6 +12,7 @@
 #pragma once
 
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/ioctl.h>
 
 #define CONTROL_OPEN_FLAGS (O_RDONLY | O_DIRECTORY | O_SYNC | O_CLOEXEC)
@@ -46,3 +47,34 @@ struct control_setting {
 };
 
 #define CONTROL_SET_OPTIONS _IOWR(0xF5, 4, struct control_setting)
+
+/* One request of the kernel that has ended, without names. */
+struct control_event {
+	uint64_t number;             /* grows by 1 with each event */
+	uint64_t request;            /* the daemon's number of the request, as in its debug log */
+	uint64_t fileid;             /* of the file, or of the directory that has the name */
+	uint64_t bytes;              /* of data that was read or written */
+	int64_t ended_us;            /* since the epoch */
+	uint32_t took_us;            /* from the request to its answer */
+	uint32_t uid, pid;           /* of the caller */
+	int32_t error;               /* the errno that the caller got, or 0 */
+	char operation[16], path[8]; /* as in the status */
+};
+
+#define CONTROL_EVENTS    180
+#define CONTROL_TRACE_NOW UINT64_MAX
+
+/*
+ * The next events after the number in last, or with CONTROL_TRACE_NOW none. The answer's last is for the next question.
+ * lost: so many events before the first one were overwritten. The daemon records events from the first question on,
+ * until no question came for CONTROL_TRACE_SECONDS; these ioctls are not among them. For the same users as
+ * CONTROL_SET_OPTIONS.
+ */
+struct control_trace {
+	uint64_t last, lost;
+	uint32_t count, unused;
+	struct control_event events[CONTROL_EVENTS];
+};
+
+#define CONTROL_GET_TRACE     _IOWR(0xF5, 5, struct control_trace)
+#define CONTROL_TRACE_SECONDS 10

@@ -35,9 +35,12 @@ static const struct ctl_command commands[] = {
 		"Says what each mount has done: operations, bytes, errors, times.", stats_command},
 	{"top", "[--interval SECONDS [--count N]] [--batch] [MOUNTPOINT...]",
 		"Shows the busiest mounts and operations again and again; q ends it.", top_command},
+	{"trace", "[--count N] [--json] MOUNTPOINT",
+		"Shows each request of the kernel to a mount when it has ended, until it is interrupted.",
+		trace_command, ABOUT_ONE_MOUNT},
 	{"probe", "[MOUNTPOINT...]", "Makes each mount find out at once whether its server is on this host.",
 		probe_command},
-	{"set", "MOUNTPOINT OPTION[=VALUE]...", "Changes options of a running mount.", set_command, ABOUT_ONE_MOUNT},
+	{"set", "MOUNTPOINT OPTION=VALUE...", "Changes options of a running mount.", set_command, ABOUT_ONE_MOUNT},
 	{"sidecar", "[--json] [--control PATH]",
 		"Shows root the sidecar of this host: exports, sessions, and who holds which files.", sidecar_command},
 	{"ready", "[MOUNTPOINT...]", "Succeeds if each mount answers: for startup probes and units.", ready_command},
@@ -53,12 +56,13 @@ static void usage(void)
 	(void)printf("       localioctl --help | --version\n\n");
 	for (size_t n = 0; n < ARRAY_SIZE(commands); n++)
 		(void)printf("  %-8s %s\n", commands[n].name, commands[n].help);
-	(void)printf("\nWithout a MOUNTPOINT a command is about all localiofs mounts, and doctor about this machine.\n"
-		     "--json prints JSON instead of text: an object per mount, or of doctor's findings.\n"
-		     "--interval makes a report on every so many seconds, --count as many reports as given.\n"
-		     "--batch writes for a file or a pipe, without control of the terminal.\n"
-		     "-o OPTIONS gives doctor the options of a mount that is not there yet.\n"
-		     "--control names the socket of a sidecar that was started with its own --control=.\n");
+	(void)printf(
+		"\nWithout a MOUNTPOINT a command is about all localiofs mounts, and doctor about this machine.\n"
+		"--json prints JSON instead of text: an object per mount, or of doctor's findings.\n"
+		"--interval makes a report on every so many seconds, --count as many reports as given, or requests.\n"
+		"--batch writes for a file or a pipe, without control of the terminal.\n"
+		"-o OPTIONS gives doctor the options of a mount that is not there yet.\n"
+		"--control names the socket of a sidecar that was started with its own --control=.\n");
 }
 
 static const struct ctl_command *find_command(const char *name)

@@ -25,6 +25,7 @@ struct ctl_arguments {
 int status_command(const struct ctl_arguments *a);
 int list_command(const struct ctl_arguments *a);
 int set_command(const struct ctl_arguments *a);
+int trace_command(const struct ctl_arguments *a);
 int probe_command(const struct ctl_arguments *a);
 int ready_command(const struct ctl_arguments *a);
 int sidecar_command(const struct ctl_arguments *a); /* 1 also if the sidecar does not answer */

@@ -11,7 +11,7 @@ int set_command(const struct ctl_arguments *a)
 	size_t used = 0;
 
 	if (a->nwords == 0)
-		return log_error_as(1, "no option was given; expected localioctl set MOUNTPOINT OPTION[=VALUE]...");
+		return log_error_as(1, "no option was given; expected localioctl set MOUNTPOINT OPTION=VALUE...");
 	for (size_t n = 0; n < a->nwords && used < sizeof(s.list); n++)
 		used += (size_t)snprintf(s.list + used, sizeof(s.list) - used, "%s%s", n == 0 ? "" : ",", a->words[n]);
 	if (used >= sizeof(s.list))

@@ -70,11 +70,10 @@ static const char *probe_error(int error)
 	return ioctl_error(error);
 }
 
-static const char *change_error(int error)
+static const char *trust_error(int error)
 {
 	if (error == EPERM)
-		return "permission denied: only the user who mounted it, and root with CAP_SYS_ADMIN, may change "
-		       "options";
+		return "permission denied: only the user who mounted it, and root with CAP_SYS_ADMIN, may do this";
 	return ioctl_error(error);
 }
 
@@ -84,26 +83,29 @@ struct answer {
 	union {
 		struct control_status status;   /* of CONTROL_GET_STATUS */
 		struct control_setting setting; /* of CONTROL_SET_OPTIONS */
+		struct control_trace trace;     /* of CONTROL_GET_TRACE */
 	} of;
 };
 
 struct question {
 	const char *dir;
-	unsigned long request;                 /* an ioctl; 0: the attributes of the root */
-	const struct control_setting *setting; /* of CONTROL_SET_OPTIONS, or NULL */
+	int root;              /* open; -1: the child opens it */
+	unsigned long request; /* an ioctl; 0: the attributes of the root */
+	const void *input;     /* of the ioctl, or NULL */
+	size_t input_size;
 };
 
 static void ask_in_child(int to, const void *arg)
 {
 	const struct question *q = arg;
 	struct answer *a = calloc(1, sizeof(*a));
-	int fd = open(q->dir, CONTROL_OPEN_FLAGS);
+	int fd = q->root >= 0 ? q->root : open(q->dir, CONTROL_OPEN_FLAGS);
 	struct stat st;
 
 	if (!a)
 		return;
-	if (q->setting)
-		a->of.setting = *q->setting;
+	if (q->input)
+		memcpy(&a->of, q->input, q->input_size);
 	if (fd < 0)
 		a->open_error = errno;
 	else if (q->request == 0 ? fstat(fd, &st) < 0 : ioctl(fd, q->request, &a->of) < 0)
@@ -129,7 +131,7 @@ static int ask(const struct question *q, struct answer *a, const char *(*explain
 
 int ask_status(const char *dir, json_t **ret)
 {
-	struct question q = {.dir = dir, .request = CONTROL_GET_STATUS};
+	struct question q = {.dir = dir, .root = -1, .request = CONTROL_GET_STATUS};
 	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
 	json_error_t where;
 	json_t *json;
@@ -161,7 +163,7 @@ static int take_type(const struct mountinfo *m, void *arg)
 int ask_answers(const char *dir)
 {
 	/* The attributes also tell the kernel the root's owner, which a user namespace needs before the first write. */
-	struct question q = {.dir = dir};
+	struct question q = {.dir = dir, .root = -1};
 	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
 
 	if (mountinfo_at(dir, take_type, NULL) <= 0) {
@@ -207,21 +209,43 @@ json_t *ask_status_of_lost(const char *dir, int error)
 
 int ask_probe(const char *dir)
 {
-	struct question q = {.dir = dir, .request = CONTROL_PROBE};
+	struct question q = {.dir = dir, .root = -1, .request = CONTROL_PROBE};
 	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
 
 	return a ? ask(&q, a, probe_error) : -ENOMEM;
 }
 
+int ask_trace(const char *dir, int root, struct control_trace *question)
+{
+	struct question q = {.dir = dir,
+		.root = root,
+		.request = CONTROL_GET_TRACE,
+		.input = question,
+		.input_size = sizeof(*question)};
+	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
+	int r = a ? ask(&q, a, trust_error) : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	*question = a->of.trace;
+	question->count = MIN(question->count, (uint32_t)CONTROL_EVENTS);
+	return 0;
+}
+
 int ask_change(const char *dir, const struct control_setting *setting)
 {
-	struct question q = {.dir = dir, .request = CONTROL_SET_OPTIONS, .setting = setting};
+	struct question q = {.dir = dir,
+		.root = -1,
+		.request = CONTROL_SET_OPTIONS,
+		.input = setting,
+		.input_size = sizeof(*setting)};
 	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
-	int r = a ? ask(&q, a, change_error) : -ENOMEM;
+	int r = a ? ask(&q, a, trust_error) : -ENOMEM;
 
-	if (r < 0 || a->of.setting.error == 0)
-		return r;
-	a->of.setting.sentence[sizeof(a->of.setting.sentence) - 1] = '\0';
-	log_error("%s: %s", dir, a->of.setting.sentence);
-	return -EINVAL;
+	if (r == 0 && a->of.setting.error != 0) {
+		a->of.setting.sentence[sizeof(a->of.setting.sentence) - 1] = '\0';
+		log_error("%s: %s", dir, a->of.setting.sentence);
+		r = -EINVAL;
+	}
+	return r;
 }

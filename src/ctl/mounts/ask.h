@@ -26,6 +26,12 @@ json_t *ask_status_of_silent(const char *dir, int error);
 /* Makes the daemon probe now. */
 int ask_probe(const char *dir);
 
+/*
+ * Asks for the next events of a mount (CONTROL_GET_TRACE), in place. root: the mount's open root, which is opened once,
+ * since each open is an event. dir is for errors.
+ */
+int ask_trace(const char *dir, int root, struct control_trace *question);
+
 /* Changes the options in setting->list. -EINVAL and the like are the daemon's; it said why, and so does the line. */
 int ask_change(const char *dir, const struct control_setting *setting);
 

@@ -264,9 +264,9 @@ void show_list(FILE *to, json_t *mounts)
 	}
 }
 
-void show_json(FILE *to, const json_t *json)
+static void print_json(FILE *to, const json_t *json, size_t layout)
 {
-	_cleanup_free_ char *text = json_dumps(json, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
+	_cleanup_free_ char *text = json_dumps(json, layout | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9));
 
 	for (const char *p = text; p && *p; p++)
 		if (*p == 0x7f)
@@ -274,4 +274,14 @@ void show_json(FILE *to, const json_t *json)
 		else
 			(void)fputc(*p, to);
 	(void)fputc('\n', to);
+}
+
+void show_json(FILE *to, const json_t *json)
+{
+	print_json(to, json, JSON_INDENT(2));
+}
+
+void show_json_line(FILE *to, const json_t *json)
+{
+	print_json(to, json, JSON_COMPACT);
 }

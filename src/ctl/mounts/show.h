@@ -21,3 +21,6 @@ void show_list(FILE *to, json_t *mounts);
  * Indented JSON of printable ASCII alone: other characters are escaped, which changes nothing for readers of JSON.
  */
 void show_json(FILE *to, const json_t *json);
+
+/* The same in one line. */
+void show_json_line(FILE *to, const json_t *json);

@@ -5,6 +5,7 @@
 
 #include "fuse/control/settings.h"
 #include "fuse/control/status.h"
+#include "fuse/kernel/caller.h"
 #include "fuse/operations/operations.h"
 #include "localiofs/control.h"
 
@@ -53,18 +54,38 @@ static void probe_now(fuse_req_t req, struct fs *fs)
 	}
 }
 
+/* True if the caller may change the mount, and see what others do on it. */
+static bool is_trusted(const struct fs *fs, fuse_req_t req)
+{
+	bool same_user = fuse_req_ctx(req)->uid == fs->owner;
+
+	/* In the initial user namespace a process with uid 0 may be a container's, and have no rights. */
+	return (same_user && (fs->owner != 0 || !fs->namespaces.plain)) || caller_is_admin(fs_caller_pid(fs, req));
+}
+
 static void set_options(fuse_req_t req, struct fs *fs, const struct control_setting *asked)
 {
 	struct control_setting reply = {0};
 	char list[sizeof(asked->list)];
 
-	if (!settings_may_change(fs, req)) {
-		operation_refuse(req, EPERM);
-		return;
-	}
 	(void)snprintf(list, sizeof(list), "%.*s", (int)sizeof(asked->list) - 1, asked->list);
 	reply.error = settings_change(fs, list, reply.sentence, sizeof(reply.sentence));
 	(void)fuse_reply_ioctl(req, 0, &reply, sizeof(reply));
+}
+
+static void reply_trace(fuse_req_t req, struct fs *fs, const struct control_trace *question)
+{
+	_cleanup_free_ struct control_trace *reply = malloc(sizeof(*reply));
+	int r = -ENOMEM;
+
+	if (reply) {
+		*reply = *question;
+		r = operations_trace(fs->operations, reply);
+	}
+	if (r < 0)
+		operation_refuse(req, -r);
+	else
+		(void)fuse_reply_ioctl(req, 0, reply, sizeof(*reply));
 }
 
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, struct fuse_file_info *fi, unsigned flags,
@@ -84,10 +105,14 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned cmd, void *arg, st
 		reply_options(req, fs);
 	else if (cmd == (unsigned)CONTROL_PROBE)
 		probe_now(req, fs);
+	else if (cmd != (unsigned)CONTROL_SET_OPTIONS && cmd != (unsigned)CONTROL_GET_TRACE)
+		operation_refuse(req, ENOTTY);
+	else if (!is_trusted(fs, req))
+		operation_refuse(req, EPERM);
 	else if (cmd == (unsigned)CONTROL_SET_OPTIONS)
 		set_options(req, fs, in_buf);
 	else
-		operation_refuse(req, ENOTTY);
+		reply_trace(req, fs, in_buf);
 }
 
 void control_set_operations(struct fuse_lowlevel_ops *ops)

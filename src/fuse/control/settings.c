@@ -7,7 +7,6 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "fuse/kernel/caller.h"
 #include "fuse/known/known.h"
 
 struct version {
@@ -49,14 +48,6 @@ struct settings *settings_free(struct settings *s)
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 	return NULL;
-}
-
-bool settings_may_change(const struct fs *fs, fuse_req_t req)
-{
-	bool same_user = fuse_req_ctx(req)->uid == fs->owner;
-
-	/* In the initial user namespace a process with uid 0 may be a container's, and have no rights. */
-	return (same_user && (fs->owner != 0 || !fs->namespaces.plain)) || caller_is_admin(fs_caller_pid(fs, req));
 }
 
 /* The mode local may only change to off, and back to the mount's own: nothing else is prepared for another mode. */

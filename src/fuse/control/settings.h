@@ -20,9 +20,6 @@ int settings_new(struct settings **ret);
 /* When no request runs any more. Takes NULL; returns NULL. */
 struct settings *settings_free(struct settings *s);
 
-/* True if the caller of the request may change options: see CONTROL_SET_OPTIONS. */
-bool settings_may_change(const struct fs *fs, fuse_req_t req);
-
 /*
  * Changes the options in the list, as -o takes it, and logs the change. -EINVAL, -ENOSPC or -ENOMEM, a sentence, and no
  * change.

@@ -2,6 +2,7 @@
 #include "fuse/operations/operations.h"
 
 #include "base/clock.h"
+#include "fuse/operations/trace.h"
 #include "base/log.h"
 
 #include <inttypes.h>
@@ -15,6 +16,8 @@ struct counters {
 struct operations {
 	struct fuse_lowlevel_ops inner; /* constant after operations_wrap() */
 	struct counters of[OPERATION_COUNT][OPERATION_PATHS];
+	struct trace trace;
+	atomic_uint_fast64_t requests; /* those that got a number for the log or a trace */
 };
 
 /* The operation of the handler that runs on this thread. */
@@ -24,11 +27,16 @@ static _Thread_local uint64_t next_unique;
 int operations_new(struct operations **ret)
 {
 	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	if (!*ret)
+		return -ENOMEM;
+	trace_init(&(*ret)->trace);
+	return 0;
 }
 
 struct operations *operations_free(struct operations *o)
 {
+	if (o)
+		trace_done(&o->trace);
 	free(o);
 	return NULL;
 }
@@ -56,11 +64,13 @@ void operation_numbered(uint64_t unique)
 }
 
 /* The request may be gone when its operation ends. */
-static void remember(struct operation *of, fuse_req_t req, fuse_ino_t ino)
+static void remember(struct operations *o, struct operation *of, fuse_req_t req, fuse_ino_t ino)
 {
 	const struct fuse_ctx *caller = fuse_req_ctx(req);
 
+	of->request = atomic_fetch_add_explicit(&o->requests, 1, memory_order_relaxed) + 1;
 	of->unique = next_unique;
+	next_unique = 0;
 	of->uid = caller->uid;
 	of->pid = (uint32_t)caller->pid;
 	of->fileid = fs_inode(fuse_req_userdata(req), ino)->fileid;
@@ -68,9 +78,39 @@ static void remember(struct operation *of, fuse_req_t req, fuse_ino_t ino)
 
 static void log_end(const struct operation *of, uint64_t ns)
 {
-	log_debug("unique: %" PRIu64 ", %s of uid %u, pid %u, file id %" PRIu64 ": %s; path %s, %" PRIu64 " us",
-		of->unique, operation_name(of->kind), of->uid, of->pid, of->fileid,
+	char unique[40] = "";
+
+	if (of->unique != 0)
+		(void)snprintf(unique, sizeof(unique), " (libfuse's unique: %" PRIu64 ")", of->unique);
+	log_debug("request %" PRIu64 "%s, %s of uid %u, pid %u, file id %" PRIu64 ": %s; path %s, %" PRIu64 " us",
+		of->request, unique, operation_name(of->kind), of->uid, of->pid, of->fileid,
 		of->error ? strerror(of->error) : "done", operation_path_name(of->path), ns / 1000);
+}
+
+static void trace_end(struct trace *t, const struct operation *of, uint64_t ns)
+{
+	struct control_event e = {.request = of->request,
+		.fileid = of->fileid,
+		.bytes = of->bytes,
+		.took_us = (uint32_t)MIN(ns / 1000, (uint64_t)UINT32_MAX),
+		.uid = of->uid,
+		.pid = of->pid,
+		.error = of->error};
+
+	(void)snprintf(e.operation, sizeof(e.operation), "%s", operation_name(of->kind));
+	(void)snprintf(e.path, sizeof(e.path), "%s", operation_path_name(of->path));
+	trace_add(t, &e);
+}
+
+int operations_trace(struct operations *o, struct control_trace *question)
+{
+	return trace_answer(&o->trace, question);
+}
+
+/* True if the log or a trace will have the operation. */
+static bool is_watched(const struct operations *o, const struct operation *of)
+{
+	return log_debugs() || (trace_is_on(&o->trace, of->began) && of->kind != OPERATION_IOCTL);
 }
 
 void operation_end(struct operations *o, struct operation *of)
@@ -87,9 +127,11 @@ void operation_end(struct operations *o, struct operation *of)
 		atomic_fetch_add_explicit(&c->errors, 1, memory_order_relaxed);
 	if (of->bytes > 0)
 		atomic_fetch_add_explicit(&c->bytes, of->bytes, memory_order_relaxed);
-	of->began = 0;
 	if (log_debugs())
 		log_end(of, ns);
+	if (of->request != 0 && trace_is_on(&o->trace, of->began) && of->kind != OPERATION_IOCTL)
+		trace_end(&o->trace, of, ns);
+	of->began = 0;
 }
 
 void operations_read(struct operations *o, enum operation_kind kind, enum operation_path path,
@@ -141,8 +183,8 @@ static struct operations *operations_of(fuse_req_t req)
 		struct operation operation = {.began = now_ns(), .kind = OPERATION_##NAME}; \
 		struct operations *o = operations_of(req);                                  \
                                                                                             \
-		if (log_debugs())                                                           \
-			remember(&operation, req, a);                                       \
+		if (is_watched(o, &operation))                                              \
+			remember(o, &operation, req, a);                                    \
 		current = &operation;                                                       \
 		o->inner.name arguments;                                                    \
 		current = NULL;                                                             \

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "fuse/fs/fs.h"
+#include "localiofs/control.h"
 #include "metrics/histogram.h"
 
 /* clang-format off */
@@ -80,9 +81,9 @@ struct operation {
 	uint64_t bytes; /* of data that was read or written */
 	uint8_t kind, path;
 	int16_t error; /* the errno that the caller gets; 0: none */
-	/* For the line in the log; not set unless log_debugs(). */
+	/* For the log and for a trace; not set unless somebody wants them. */
 	uint32_t uid, pid;
-	uint64_t unique, fileid;
+	uint64_t request, unique, fileid; /* request: 0 if not set; unique: 0 unless libfuse logs, too */
 };
 
 struct operation_counts {
@@ -113,6 +114,9 @@ void operation_end(struct operations *o, struct operation *of);
  * log only.
  */
 void operation_numbered(uint64_t unique);
+
+/* Answers a question of localioctl trace (trace.h). -ENOMEM. */
+int operations_trace(struct operations *o, struct control_trace *question);
 
 /* Adds the numbers of one operation and path. */
 void operations_read(struct operations *o, enum operation_kind kind, enum operation_path path,
