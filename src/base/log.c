@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -30,8 +31,17 @@ static bool stderr_is_journal(void)
 	return strcmp(stream, text) == 0;
 }
 
+static void at_end(void)
+{
+	log_left_out(true);
+}
+
 void log_open(const char *program)
 {
+	static atomic_bool opened;
+
+	if (!atomic_exchange(&opened, true))
+		(void)atexit(at_end);
 	program_name = program;
 	to_journal = stderr_is_journal();
 	openlog(program, LOG_PID, LOG_DAEMON);
@@ -52,11 +62,23 @@ bool log_debugs(void)
 	return debug_on;
 }
 
+static void write_line(int priority, char *line)
+{
+	enum log_place place = log_place;
+
+	/* A message is one line, even if a name or an answer in it contains a line end. */
+	text_clean(line);
+	if (place == LOG_TO_STDERR || (place == LOG_TO_CALLER && (priority <= LOG_WARNING || debug_on)))
+		(void)(to_journal ? fprintf(stderr, "<%d>%s\n", priority, line)
+				  : fprintf(stderr, "%s: %s\n", program_name, line));
+	else if (place != LOG_TO_NOBODY)
+		syslog(priority, "%s", line);
+}
+
 void log_message(int priority, const char *format, ...)
 {
 	int saved = errno;
 	char line[1024];
-	enum log_place place;
 	va_list ap;
 
 	if (priority == LOG_DEBUG && !debug_on)
@@ -64,37 +86,83 @@ void log_message(int priority, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(line, sizeof(line), format, ap);
 	va_end(ap);
-	/* A message is one line, even if a name or an answer in it contains a line end. */
-	text_clean(line);
-	place = log_place;
-	if (place == LOG_TO_STDERR || (place == LOG_TO_CALLER && (priority <= LOG_WARNING || debug_on)))
-		(void)(to_journal ? fprintf(stderr, "<%d>%s\n", priority, line)
-				  : fprintf(stderr, "%s: %s\n", program_name, line));
-	else if (place != LOG_TO_NOBODY)
-		syslog(priority, "%s", line);
+	log_left_out(false);
+	write_line(priority, line);
 	errno = saved;
 }
 
-bool log_limit_take(struct log_limit *limit, int priority)
-{
-	unsigned left_out = 0;
-	bool may;
+/* ---- limits ---- */
 
-	{
-		LOCKED(&limit->lock);
-		if (!limit->begun || now_ms() - limit->since_ms >= LOG_LIMIT_MS) {
-			left_out = limit->left_out;
-			limit->begun = true;
-			limit->since_ms = now_ms();
-			limit->lines = limit->left_out = 0;
-		}
-		may = limit->lines < LOG_LIMIT_LINES;
-		if (may)
-			limit->lines++;
-		else
-			limit->left_out++;
+static struct {
+	pthread_mutex_t lock;
+	struct log_limit *first; /* the limits that have left lines out */
+} limits = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static bool has_passed(const struct log_limit *limit)
+{
+	return !limit->begun || now_ms() - limit->since_ms >= LOG_LIMIT_MS;
+}
+
+/* True if the line may be logged. Otherwise counts it. */
+static bool take(struct log_limit *limit, int priority, const char *line)
+{
+	LOCKED(&limits.lock);
+	if (has_passed(limit) && limit->left_out == 0) {
+		limit->begun = true;
+		limit->since_ms = now_ms();
+		limit->lines = 0;
 	}
-	if (left_out > 0)
-		log_message(priority, "%u more of the following kind were not logged", left_out);
-	return may;
+	if (limit->lines < (priority >= LOG_INFO ? LOG_LIMIT_INFO_LINES : LOG_LIMIT_LINES)) {
+		limit->lines++;
+		return true;
+	}
+	if (limit->left_out++ == 0) {
+		limit->next = limits.first;
+		limits.first = limit;
+	}
+	limit->priority = priority;
+	(void)snprintf(limit->last, sizeof(limit->last), "%s", line);
+	return false;
+}
+
+void log_limited(struct log_limit *limit, int priority, const char *format, ...)
+{
+	int saved = errno;
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	log_left_out(false);
+	if (take(limit, priority, line))
+		write_line(priority, line);
+	errno = saved;
+}
+
+/* Takes a limit from the list, as far as it is to be told. Returns its priority, or -1 if there is none. */
+static int take_left_out(bool all, char *line, size_t size)
+{
+	LOCKED(&limits.lock);
+	for (struct log_limit **p = &limits.first; *p; p = &(*p)->next) {
+		struct log_limit *limit = *p;
+
+		if (!all && !has_passed(limit))
+			continue;
+		*p = limit->next;
+		(void)snprintf(line, size, "lines of this kind that were left out: %u, the last: %s", limit->left_out,
+			limit->last);
+		limit->left_out = 0;
+		return limit->priority;
+	}
+	return -1;
+}
+
+void log_left_out(bool all)
+{
+	char line[512];
+	int priority;
+
+	while ((priority = take_left_out(all, line, sizeof(line))) >= 0)
+		write_line(priority, line);
 }

@@ -3,14 +3,18 @@
  * The log: one line per message. Lines go to stderr while the program runs in the foreground, and to syslog when it
  * runs in the background. If stderr leads to systemd's journal, each line begins with its priority.
  *
- * The caller logs a repeating event only when it changes. log_warning_limited() limits messages that a peer can cause
- * as often as it likes.
+ * The caller logs a state when it changes, not as long as it lasts. Whatever a peer, a user's program, a server or a
+ * disk can cause as often as it likes is logged by log_error_limited() and its sisters: each such place in the source
+ * has a limit of its own. The number of lines that a place left out, and the last of these, are logged before the next
+ * line of any place after the interval, and at the program's end. No thread waits for that.
+ *
+ * Lines of priority LOG_INFO and higher contain nothing that gives rights or shows users' data: no nonce, file handle,
+ * challenge or cookie, and no name of a file below the mount's root.
  *
  * Any thread may call.
  */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <syslog.h>
@@ -39,30 +43,38 @@ bool log_debugs(void);
 
 void log_message(int priority, const char *format, ...) PRINTF(2, 3);
 
-#define LOG_LIMIT_LINES 5
-#define LOG_LIMIT_MS    10000
+#define LOG_LIMIT_LINES      5
+#define LOG_LIMIT_INFO_LINES 50 /* of places that log what is usual, such as the sessions of many containers */
+#define LOG_LIMIT_MS         10000
 
-/* The limit of one place in the source. A static variable there, initialized with its lock and zeros. */
+/* The limit of one place in the source: a static variable there, initialized with zeros. One lock guards all limits. */
 struct log_limit {
-	pthread_mutex_t lock;
+	struct log_limit *next; /* the next limit that has left lines out */
 	bool begun;
 	uint64_t since_ms;        /* the begin of the current interval, now_ms() */
 	unsigned lines, left_out; /* messages of the interval that were logged, and that were not */
+	int priority;
+	char last[256]; /* the last line that was left out */
 };
 
-/*
- * True if one more message may be logged now. If messages were left out, the first call after the interval logs how
- * many.
- */
-bool log_limit_take(struct log_limit *limit, int priority);
+/* Logs the message, unless the place has logged as many as it may in LOG_LIMIT_MS. */
+void log_limited(struct log_limit *limit, int priority, const char *format, ...) PRINTF(3, 4);
 
-/* Logs at most LOG_LIMIT_LINES warnings per LOG_LIMIT_MS from this place in the source. */
-#define log_warning_limited(...)                                                     \
-	do {                                                                         \
-		static struct log_limit limit = {.lock = PTHREAD_MUTEX_INITIALIZER}; \
-		if (log_limit_take(&limit, LOG_WARNING))                             \
-			log_message(LOG_WARNING, __VA_ARGS__);                       \
+/*
+ * Logs how many lines were left out by the places whose interval has passed. all: by all places. log_message() and the
+ * program's end call this.
+ */
+void log_left_out(bool all);
+
+#define LOG_LIMITED(priority, ...)                          \
+	do {                                                \
+		static struct log_limit place;              \
+		log_limited(&place, priority, __VA_ARGS__); \
 	} while (0)
+
+#define log_error_limited(...)   LOG_LIMITED(LOG_ERR, __VA_ARGS__)
+#define log_warning_limited(...) LOG_LIMITED(LOG_WARNING, __VA_ARGS__)
+#define log_info_limited(...)    LOG_LIMITED(LOG_INFO, __VA_ARGS__)
 
 /* Logs an error, and has the value: return log_error_as(EXIT_FAILURE, "..."). */
 #define log_error_as(value, ...) (log_message(LOG_ERR, __VA_ARGS__), (value))

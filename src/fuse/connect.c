@@ -42,7 +42,8 @@ static void on_stale(void *arg, const struct nfs_fh *fh)
 	if (d->root_stale || !nfs_fh_equal(fh, &d->place.root))
 		return;
 	d->root_stale = true;
-	log_error("%s: the server does not know the export's root any more; unmount it and mount it again", d->fs.spec);
+	log_error_limited("%s: the server does not know the export's root any more; unmount it and mount it again",
+		d->fs.spec);
 }
 
 static int family(unsigned protocol)

@@ -91,7 +91,7 @@ static void probe_decides(void *arg)
 	else if (first)
 		probe_link_refuse(d, status.detail, reason_text(status.reason));
 	else if (status.state == PROBE_STATE_REMOTE && status.reason != d->lost)
-		log_error("%s has local=required and is not local any more: %s", d->name, status.detail);
+		log_error_limited("%s has local=required and is not local any more: %s", d->name, status.detail);
 	d->lost = status.reason;
 }
 

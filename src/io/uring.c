@@ -233,7 +233,7 @@ static void *run(void *arg)
 	while (last = submit_waiting(g), !last || g->in_flight > 1) {
 		r = io_uring_submit_and_wait(&g->uring, 1);
 		if (r < 0 && r != -EINTR && r != -EAGAIN && r != -EBUSY)
-			log_error("io_uring: %s", strerror(-r));
+			log_error_limited("io_uring: %s", strerror(-r));
 		reap(g);
 	}
 	registered_end(&g->registered);

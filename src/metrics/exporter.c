@@ -101,9 +101,9 @@ static void renew_file(struct exporter *e)
 
 	e->next_file = now_ms() + METRICS_FILE_INTERVAL_MS;
 	if (r < 0 && !e->file_failed)
-		log_warning("%s: cannot write the metrics: %s", e->path, strerror(-r));
+		log_warning_limited("%s: cannot write the metrics: %s", e->path, strerror(-r));
 	else if (r == 0 && e->file_failed)
-		log_info("%s: the metrics can be written again", e->path);
+		log_info_limited("%s: the metrics can be written again", e->path);
 	e->file_failed = r < 0;
 }
 

@@ -101,6 +101,6 @@ void fuse_mount_end(struct fuse_mount *m)
 		return;
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", m->mount_fd);
 	if (umount2(path, MNT_DETACH) < 0 && errno != EINVAL) /* EINVAL: somebody has unmounted it already */
-		log_warning("cannot unmount: %s", strerror(errno));
+		log_warning_limited("cannot unmount: %s", strerror(errno));
 	m->mount_fd = close_fd(m->mount_fd);
 }

@@ -167,8 +167,8 @@ static int serve_once(const struct mounter *m, int listener, char *sentence, siz
 
 	if (r < 0)
 		return r;
-	log_info("%s is mounted on %s and waits for a daemon of uid %u at %s", m->mount.source, m->mount.directory,
-		(unsigned)m->mount.uid, m->socket);
+	log_info_limited("%s is mounted on %s and waits for a daemon of uid %u at %s", m->mount.source,
+		m->mount.directory, (unsigned)m->mount.uid, m->socket);
 	connection = handover_give(listener, mount.fuse_fd, m->mount.uid,
 		m->timeout_s == 0 ? -1 : (int)m->timeout_s * 1000, m->signals, sentence, size);
 	if (connection < 0) {
@@ -177,7 +177,7 @@ static int serve_once(const struct mounter *m, int listener, char *sentence, siz
 	}
 	/* With a copy of the descriptor here, accesses to the mount of a dead daemon would wait for ever. */
 	mount.fuse_fd = close_fd(mount.fuse_fd);
-	log_info("the daemon has the descriptor of %s", m->mount.directory);
+	log_info_limited("the daemon has the descriptor of %s", m->mount.directory);
 	if (!m->stay) {
 		(void)close_fd(connection);
 		(void)close_fd(mount.mount_fd);
@@ -187,7 +187,7 @@ static int serve_once(const struct mounter *m, int listener, char *sentence, siz
 	(void)close_fd(connection);
 	fuse_mount_end(&mount);
 	if (r == 0)
-		log_info("the daemon of %s has ended", m->mount.directory);
+		log_info_limited("the daemon of %s has ended", m->mount.directory);
 	return r;
 }
 

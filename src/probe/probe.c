@@ -71,9 +71,9 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 		return;
 	p->logged = reason;
 	if (state == PROBE_STATE_LOCAL)
-		log_info("%s is local: the sidecar exports %s", p->asker, p->status.export_path);
+		log_info_limited("%s is local: the sidecar exports %s", p->asker, p->status.export_path);
 	else
-		log_info("%s is remote (%s): %s", p->asker, reason_code(reason), detail);
+		log_info_limited("%s is remote (%s): %s", p->asker, reason_code(reason), detail);
 }
 
 static void wait_before_next(struct probe *p, enum reason reason)

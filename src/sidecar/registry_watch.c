@@ -21,7 +21,7 @@ static void watch(const struct registry_watch *w, struct registry_watched *r)
 {
 	r->watch = inotify_add_watch(w->inotify_fd, r->path, WATCHED);
 	if (r->watch < 0)
-		log_warning("%s: cannot be watched: %s; if it is removed, restart the sidecar", r->path,
+		log_warning_limited("%s: cannot be watched: %s; if it is removed, restart the sidecar", r->path,
 			strerror(errno));
 }
 
@@ -69,13 +69,14 @@ static void finish(struct registry_watch *w, struct registry_watched *r)
 	r->runs = false;
 	r->failed = r->result < 0;
 	if (r->failed) {
-		log_error("%s; SIGHUP tries again", r->fault.text);
+		log_error_limited("%s; SIGHUP tries again", r->fault.text);
 		return;
 	}
 	r->gone = false;
 	watch(w, r);
 	broker_renew(r->broker, &r->made);
-	log_info("%s: was made again; containers that have the old one by a bind mount must be started again", r->path);
+	log_info_limited("%s: was made again; containers that have the old one by a bind mount must be started again",
+		r->path);
 }
 
 static bool is_ours(const struct inotify_event *e)
@@ -88,7 +89,7 @@ static void on_gone(const struct registry_watch *w, struct registry_watched *r)
 {
 	if (r->gone || r->broker->registry_lost)
 		return;
-	log_warning("%s: was removed, or a part of it; the sidecar makes it again", r->path);
+	log_warning_limited("%s: was removed, or a part of it; the sidecar makes it again", r->path);
 	r->gone = true;
 	r->next_ms = MAX(r->next_ms, now_ms() + REGISTRY_SETTLE_MS);
 	(void)inotify_rm_watch(w->inotify_fd, r->watch);

@@ -45,6 +45,8 @@ static void PRINTF(2, 0) take_log(enum fuse_log_level level, const char *format,
 	LOCKED(&said.lock);
 	if (said.on)
 		(void)snprintf(said.text, sizeof(said.text), "%s", line);
+	else if (level <= FUSE_LOG_WARNING)
+		LOG_LIMITED((int)level, "%s", line);
 	else
 		log_message((int)level, "%s", line);
 }

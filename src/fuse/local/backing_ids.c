@@ -97,7 +97,7 @@ void backing_ids_close(struct backing_ids *b, int id)
 		return;
 	c = calloc(1, sizeof(*c));
 	if (!c) {
-		log_warning("out of memory: backing id %d stays registered until the mount ends", id);
+		log_warning_limited("out of memory: backing id %d stays registered until the mount ends", id);
 		return;
 	}
 	c->call.done = on_closed;

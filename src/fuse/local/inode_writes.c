@@ -106,7 +106,8 @@ static void on_unwaited(struct stable_wait *w, int error)
 
 	/* -ENOTCONN: the mount ends, and the server has the data and will write it. */
 	if (error < 0 && error != -ENOTCONN)
-		log_warning("data written through a mapping of a file of %s was lost: %s", fs->spec, strerror(-error));
+		log_error_limited("data written through a mapping of a file of %s was lost: %s", fs->spec,
+			strerror(-error));
 	(void)inode_unref(fs->inodes, w->file.file);
 	free(w);
 }

@@ -74,7 +74,7 @@ static void on_granted(struct broker_call *call, int error, const void *body)
 		backing_ids_registered(fs->ids);
 	if (reply->error == 0 &&
 		(reply->attr.fileid != o->r.inode->fileid || (reply->attr.mode & S_IFMT) != o->r.inode->type)) {
-		log_warning("the sidecar has another file than the server under a handle of %s", fs->spec);
+		log_warning_limited("the sidecar has another file than the server under a handle of %s", fs->spec);
 		backing_ids_close(fs->ids, reply->backing_id);
 		fs->counters.last_denial = REASON_WRONG_EXPORT;
 		fs->counters.grants_denied++;

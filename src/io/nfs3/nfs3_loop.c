@@ -64,7 +64,7 @@ static void note_away(struct nfs3 *c, int error)
 		c->stats.last_error = error;
 	}
 	if (!c->away && c->ever_up)
-		log_warning("NFS server %s not responding (%s), %s", c->name, nfs3_loop_why_away(error),
+		log_warning_limited("NFS server %s not responding (%s), %s", c->name, nfs3_loop_why_away(error),
 			c->options.soft ? "requests will time out" : "still trying");
 	c->away |= c->ever_up;
 }
@@ -72,7 +72,7 @@ static void note_away(struct nfs3 *c, int error)
 static void note_back(struct nfs3 *c)
 {
 	if (c->away)
-		log_info("NFS server %s OK", c->name);
+		log_info_limited("NFS server %s OK", c->name);
 	c->away = false;
 }
 

@@ -61,7 +61,7 @@ static void add_session(struct broker *b, struct broker_session *s)
 	}
 	r = start_thread(s);
 	if (r < 0) {
-		log_error("no thread for a session: %s", strerror(-r));
+		log_error_limited("no thread for a session: %s", strerror(-r));
 		LOCKED(&b->lock);
 		list_remove(&s->node);
 		b->nsessions--;

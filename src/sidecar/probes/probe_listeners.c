@@ -99,7 +99,7 @@ static void log_listener(const struct nfs_listener *at, uint16_t port, const cha
 	char text[IP_ADDRESS_TEXT];
 
 	ip_address_format_port(&at->address, port, text);
-	log_info("%s %s%s", what, text, at->ipv4 ? " (IPv4)" : "");
+	log_info_limited("%s %s%s", what, text, at->ipv4 ? " (IPv4)" : "");
 }
 
 static bool is_among(const struct nfs_listener *at, const struct nfs_listener *list, unsigned n)
@@ -139,8 +139,9 @@ static int open_one(struct probe_listeners *l, const struct nfs_listener *at)
 		if (fd < 0)
 			return fd;
 		l->port = listening_port(fd);
-		log_warning("port %u is taken by another process: probes are answered on port %u, which clients learn "
-			    "from the registry's socket",
+		log_warning_limited("port %u is taken by another process: probes are answered on port %u, which "
+				    "clients learn "
+				    "from the registry's socket",
 			l->wanted, l->port);
 	}
 	return fd;
@@ -179,7 +180,7 @@ void probe_listeners_follow(struct probe_listeners *l, uint16_t nfs_port)
 		error = l->nserver > 0 ? open_missing(l) : error;
 	}
 	if (error != l->last_error && error < 0)
-		log_error("cannot listen on port %u for probes: %s (--probeport= names another)", l->wanted,
+		log_error_limited("cannot listen on port %u for probes: %s (--probeport= names another)", l->wanted,
 			strerror(-error));
 	l->last_error = error;
 	if (l->inherited || l->count == 0)

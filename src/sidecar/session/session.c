@@ -228,7 +228,7 @@ void *session_thread(void *arg)
 	while (r >= 0 && sem_wait(&client->alone) < 0 && errno == EINTR)
 		;
 	if (r < 0 || s == NULL) {
-		log_error("a session cannot start: %s", strerror(r < 0 ? -r : ENOMEM));
+		log_error_limited("a session cannot start: %s", strerror(r < 0 ? -r : ENOMEM));
 	} else {
 		s->client = client;
 		serve(s);
