@@ -103,9 +103,9 @@ struct broker_announced {
 	int32_t error;
 	uint32_t reason;
 	uint32_t slot; /* of the file "registry"; the slot already holds the nonce's hash when this reply is sent */
-	uint32_t probeport; /* the TCP port for UUID_IS_LOCAL; 0 while the NFS server does not listen */
-	uint32_t recheck_s; /* the session ends when its last match is older than so many seconds */
-	uint32_t reserved;
+	uint32_t probeport;    /* the TCP port for UUID_IS_LOCAL; 0 while the NFS server does not listen */
+	uint32_t recheck_s;    /* the session ends when its last match is older than so many seconds */
+	uint32_t session;      /* the sidecar's number of this connection, for both logs; 0: it does not say */
 	uint8_t uuid[16];      /* the sidecar's half of the nonce, random */
 	uint8_t challenge[16]; /* the challenge for OWNER_PROOF; random, one per connection */
 };

@@ -121,7 +121,7 @@ static bool take(struct log_limit *limit, int priority, const char *line)
 		limits.first = limit;
 	}
 	limit->priority = priority;
-	(void)snprintf(limit->last, sizeof(limit->last), "%s", line);
+	(void)snprintf(limit->last, sizeof(limit->last), "%.*s", (int)sizeof(limit->last) - 1, line);
 	return false;
 }
 

@@ -71,7 +71,8 @@ static void set_status(struct probe *p, enum probe_state state, enum reason reas
 		return;
 	p->logged = reason;
 	if (state == PROBE_STATE_LOCAL)
-		log_info_limited("%s is local: the sidecar exports %s", p->asker, p->status.export_path);
+		log_info_limited("%s is local: the sidecar exports %s, session %u", p->asker, p->status.export_path,
+			p->number);
 	else
 		log_info_limited("%s is remote (%s): %s", p->asker, reason_code(reason), detail);
 }

@@ -95,7 +95,8 @@ static int announce(struct probe *p, struct attempt *a, int registry, struct ann
 		return give_up(a, (enum reason)answer->reason, "the sidecar refused the announcement: %s",
 			reason_text(answer->reason));
 	p->believed_s = answer->recheck_s;
-	log_debug("probe: announced in slot %u", answer->slot);
+	p->number = answer->session;
+	log_debug("probe: session %u: announced in slot %u", p->number, answer->slot);
 	return check_slot(a, registry, n);
 }
 
@@ -174,7 +175,7 @@ static int prove(struct probe *p, struct attempt *a, const struct announcement *
 	if (r < 0)
 		return unanswered(p, a, "the proof", r);
 	p->trusted = x.body.status.error == 0;
-	log_debug("probe: the sidecar %s that this process owns the machine",
+	log_debug("probe: session %u: the sidecar %s that this process owns the machine", p->number,
 		p->trusted ? "believes" : "does not believe");
 	return 0;
 }
@@ -238,6 +239,7 @@ int probe_attempt(struct probe *p, struct attempt *a, bool *ret_again)
 	int r;
 
 	p->ended = false;
+	p->number = 0;
 	*ret_again = false;
 	log_debug("probe: looks at the registry %s", p->registry);
 	registry = registry_open(p->registry, &a->fault);
@@ -253,6 +255,6 @@ int probe_attempt(struct probe *p, struct attempt *a, bool *ret_again)
 	if (r == 0)
 		r = hello(p, a, ret_again);
 	if (r < 0)
-		log_debug("probe: %s", a->fault.text);
+		log_debug("probe: session %u: %s", p->number, a->fault.text);
 	return r;
 }

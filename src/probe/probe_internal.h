@@ -64,7 +64,8 @@ struct probe {
 	/* From here on the thread's own. */
 	struct broker_client *broker; /* connection of the attempt or session */
 	uint64_t last_generation;
-	bool ended; /* the sidecar said GOODBYE or broke the protocol */
+	uint32_t number; /* the sidecar's number of this connection, for the log; 0: not known yet */
+	bool ended;      /* the sidecar said GOODBYE or broke the protocol */
 	enum reason end_reason;
 	struct backoff backoff;
 	enum reason logged; /* the reason that was logged last */

@@ -59,7 +59,7 @@ int probe_begin_question(struct probe *p, const struct announcement *n, unsigned
 								   : LOCAL_RPC_PORT;
 	*ret_port = q.port;
 	probe_announced_nonce(n, q.uuid);
-	log_debug("probe: asks the server's host at port %u", q.port);
+	log_debug("probe: session %u: asks the server's host at port %u", p->number, q.port);
 	p->matched = false;
 	local_rpc_end(&p->rpc);
 	local_rpc_begin(&p->rpc, &q);

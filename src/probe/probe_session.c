@@ -18,7 +18,7 @@ void probe_begin_generation(struct probe *p)
 		p->session = broker_client_ref(p->broker);
 		p->generation = p->last_generation;
 	}
-	log_debug("session %" PRIu64 " begins", p->last_generation);
+	log_debug("session %u begins, generation %" PRIu64, p->number, p->last_generation);
 	p->options.session(p->options.arg, p->last_generation, true);
 }
 
@@ -34,7 +34,7 @@ void probe_end_generation(struct probe *p)
 	if (!session)
 		return;
 	(void)broker_client_unref(session);
-	log_debug("session %" PRIu64 " ends", p->last_generation);
+	log_debug("session %u ends, generation %" PRIu64, p->number, p->last_generation);
 	p->options.session(p->options.arg, p->last_generation, false);
 }
 
@@ -47,7 +47,7 @@ void probe_on_event(void *arg, uint32_t type, const void *body)
 		const struct broker_matched *m = body;
 
 		p->matched = true;
-		log_debug("probe: matched, seen at %.*s", (int)sizeof(m->peer) - 1, m->peer);
+		log_debug("probe: session %u: matched, seen at %.*s", p->number, (int)sizeof(m->peer) - 1, m->peer);
 		LOCKED(&p->lock);
 		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s", (int)sizeof(m->peer) - 1, m->peer);
 		break;

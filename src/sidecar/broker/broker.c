@@ -122,6 +122,7 @@ static struct broker_session *new_session(struct broker *b, int fd)
 	s->mark = b->socket;
 	s->since = time(NULL);
 	counters_add(&b->counters->sessions);
+	s->number = (uint32_t)b->counters->sessions; /* only this thread counts sessions */
 	return s;
 }
 
@@ -225,6 +226,7 @@ int broker_new_nonce(struct broker_session *s, const uint8_t half[NONCE_BYTES], 
 	int r;
 
 	ret->recheck_s = b->recheck_s;
+	ret->session = s->number;
 	ret->probeport = b->probeport;
 	{
 		LOCKED(&b->lock);

@@ -58,6 +58,7 @@ struct broker_session {
 	struct account_session account; /* the client's identity and counts */
 	struct wake wake;               /* wakes the session's thread; the same number in both descriptor tables */
 	int socket;                     /* in the thread's own descriptor table only, once the thread runs */
+	uint32_t number;                /* for the logs; constant */
 	atomic_bool finished;           /* the thread is about to end, and does not use this struct any more */
 	atomic_bool stop;               /* the sidecar ends */
 	sem_t ready;                    /* posted when has_table is set */

@@ -25,6 +25,8 @@ int session_on_announce(struct session *s, struct packet *p)
 	reply.error = r;
 	reply.reason = r == -EFAULT ? REASON_BAD_REGISTRY : r < 0 ? REASON_REGISTRY_FULL : REASON_NONE;
 	memcpy(reply.challenge, s->proof.challenge, sizeof(reply.challenge));
+	log_debug("session %u: announced in slot %u: %s", s->client->number, reply.slot,
+		r < 0 ? reason_text(reply.reason) : "waits for the probe");
 	if (r >= 0 && s->state == SESSION_NEW)
 		session_enter(s, SESSION_ANNOUNCED, MATCH_MS);
 	return packet_send(s->client->socket, BROKER_ANNOUNCE | BROKER_REPLY, p->header.id, &reply, -1);
@@ -42,6 +44,8 @@ int session_judge_descriptor(const struct packet *p, void *arg)
 int session_on_prove(struct session *s, struct packet *p)
 {
 	s->trusted = s->judged == 1;
+	log_debug("session %u: the proof that its client owns the machine is %s", s->client->number,
+		s->trusted ? "accepted" : "refused");
 	return packet_send_status(s->client->socket, BROKER_PROVE | BROKER_REPLY, p->header.id, s->trusted ? 0 : -EPERM,
 		s->trusted ? REASON_NONE : REASON_PROTOCOL);
 }
@@ -66,6 +70,16 @@ static enum reason look_at_root(struct session *s, const struct broker_fh *fh, s
 	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", at.entry->path);
 	reply->server_remembers = at.perms.remembers;
 	return REASON_NONE;
+}
+
+static void log_begin(const struct session *s, const char *export)
+{
+	const struct broker_session *c = s->client;
+	char peer[IP_ADDRESS_TEXT];
+
+	ip_address_format_port(&s->locator.peer.address, s->locator.peer.port, peer);
+	log_info_limited("session %u begins, of uid %u pid %d on %s, probed from %s", c->number, c->account.uid,
+		c->account.pid, export, peer);
 }
 
 int session_on_hello(struct session *s, struct packet *p)
@@ -98,9 +112,12 @@ int session_on_hello(struct session *s, struct packet *p)
 		return r;
 	if (reason != REASON_NONE) {
 		counters_refuse(s->client->broker->counters, reason);
+		log_debug("session %u: HELLO is refused: %s", s->client->number, reason_text(reason));
 		return reply.error;
 	}
 	broker_set_export(s->client, reply.export_path);
+	s->begun = true;
+	log_begin(s, reply.export_path);
 	session_enter(s, SESSION_READY, s->client->broker->recheck_s * 1000);
 	return 0;
 }
@@ -112,6 +129,7 @@ static int say_matched(const struct session *s, const struct ip_address *peer, u
 	struct broker_matched m = {.reserved_port = port < FIRST_FREE_PORT};
 
 	ip_address_format_port(peer, port, m.peer);
+	log_debug("session %u: matched, probed from %s", s->client->number, m.peer);
 	return packet_send(s->client->socket, BROKER_MATCHED, 0, &m, -1);
 }
 
@@ -125,9 +143,7 @@ static int on_first_match(struct session *s, const struct ip_address *peer, uint
 	session_enter(s, SESSION_MATCHED, HELLO_MS);
 	/* PROVE and HELLO carry descriptors. */
 	(void)setsockopt(s->client->socket, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
-	r = say_matched(s, peer, port);
-	log_debug("session of uid %u pid %d is local", s->client->account.uid, s->client->account.pid);
-	return r;
+	return say_matched(s, peer, port);
 }
 
 /*

@@ -112,6 +112,7 @@ static int follow_exports(struct session *s)
 	if (r <= 0)
 		return r;
 	backing_table_withdraw(&s->ids);
+	log_debug("session %u: its exports have changed, so its grants are void", s->client->number);
 	r = file_jobs_withdraw(&s->jobs);
 	return r < 0 ? r : packet_send(s->client->socket, BROKER_REVOKE, 0, &revoke, -1);
 }
@@ -176,6 +177,38 @@ static int loop(struct session *s)
 	}
 }
 
+static const char *why_ended(const struct session *s, int error)
+{
+	switch (error) {
+	case -ECONNRESET:
+	case -EPIPE:
+		return "its client has closed it";
+	case -ESHUTDOWN:
+		return "the sidecar ends";
+	case -ETIMEDOUT:
+		return s->begun ? "its client has not repeated the probe in time" : "its client was too slow";
+	case -EACCES:
+		return s->begun ? "its client's probes come from another address" : "it was refused";
+	case -EPROTO:
+		return "its client broke the protocol";
+	default:
+		return strerror(-error);
+	}
+}
+
+static void log_end(const struct session *s, int error)
+{
+	const struct broker_session *c = s->client;
+
+	if (s->begun)
+		log_info_limited("session %u ends, of uid %u pid %d on %s with %zu ids: %s", c->number, c->account.uid,
+			c->account.pid, c->export_path ? c->export_path : "?", backing_table_count(&s->ids),
+			why_ended(s, error));
+	else
+		log_debug("session %u ends, of uid %u pid %d, before it began: %s", c->number, c->account.uid,
+			c->account.pid, why_ended(s, error));
+}
+
 static void serve(struct session *s)
 {
 	struct rlimit limit;
@@ -208,8 +241,7 @@ static void serve(struct session *s)
 	/* Closed first: while this copy is open, the mount of a daemon that has died hangs. */
 	s->fuse_fd = close_fd(s->fuse_fd);
 	file_jobs_done(&s->jobs);
-	log_debug("session of uid %u pid %d ended: %s; %zu ids", s->client->account.uid, s->client->account.pid,
-		strerror(-r), backing_table_count(&s->ids));
+	log_end(s, r);
 	backing_table_done(&s->ids);
 	locator_done(&s->locator);
 }

@@ -29,6 +29,7 @@
 struct session {
 	struct broker_session *client; /* the broker's record of the session */
 	_Atomic enum session_state state;
+	bool begun;           /* HELLO was accepted */
 	uint64_t deadline_ms; /* of the state, as now_ms(); in SESSION_READY, the end of the last match's validity */
 	unsigned matches;     /* handled matches, as broker_take_match() counts */
 	struct owner_proof proof; /* the proof that PROVE's descriptor must carry */
