@@ -127,7 +127,7 @@ void operation_end(struct operations *o, struct operation *of)
 		atomic_fetch_add_explicit(&c->errors, 1, memory_order_relaxed);
 	if (of->bytes > 0)
 		atomic_fetch_add_explicit(&c->bytes, of->bytes, memory_order_relaxed);
-	if (log_debugs())
+	if (of->request != 0 && log_debugs())
 		log_end(of, ns);
 	if (of->request != 0 && trace_is_on(&o->trace, of->began) && of->kind != OPERATION_IOCTL)
 		trace_end(&o->trace, of, ns);
