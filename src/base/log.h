@@ -9,7 +9,8 @@
  * line of any place after the interval, and at the program's end. No thread waits for that.
  *
  * Lines of priority LOG_INFO and higher contain nothing that gives rights or shows users' data: no nonce, file handle,
- * challenge or cookie, and no name of a file below the mount's root.
+ * challenge or cookie, and no name of a file below the mount's root. localiofs-log(7) and localiofs-sidecar-log(7) have
+ * each such line with its remedy.
  *
  * Any thread may call.
  */

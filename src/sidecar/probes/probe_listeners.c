@@ -94,12 +94,13 @@ static int listen_at(const struct nfs_listener *at, uint16_t port)
 	return steal_fd(&fd);
 }
 
-static void log_listener(const struct nfs_listener *at, uint16_t port, const char *what)
+static void log_listener(const struct nfs_listener *at, uint16_t port, bool open)
 {
 	char text[IP_ADDRESS_TEXT];
 
 	ip_address_format_port(&at->address, port, text);
-	log_info_limited("%s %s%s", what, text, at->ipv4 ? " (IPv4)" : "");
+	log_info_limited(open ? "answering probes on %s%s" : "no longer answering probes on %s%s", text,
+		at->ipv4 ? " (IPv4)" : "");
 }
 
 static bool is_among(const struct nfs_listener *at, const struct nfs_listener *list, unsigned n)
@@ -115,7 +116,7 @@ static void close_others(struct probe_listeners *l)
 	for (unsigned i = 0; i < l->count; i++) {
 		if (is_among(&l->list[i].at, l->server, l->nserver))
 			continue;
-		log_listener(&l->list[i].at, l->port, "no longer answering probes on");
+		log_listener(&l->list[i].at, l->port, false);
 		(void)close_fd(l->list[i].fd);
 		l->list[i--] = l->list[--l->count];
 	}
@@ -164,7 +165,7 @@ static int open_missing(struct probe_listeners *l)
 			error = fd;
 			continue;
 		}
-		log_listener(at, l->port, "answering probes on");
+		log_listener(at, l->port, true);
 		l->list[l->count++] = (struct probe_listener){.at = *at, .fd = fd};
 	}
 	return error;
