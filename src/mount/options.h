@@ -175,7 +175,9 @@ int options_check_remount(const struct mount_options *running, const struct moun
 int options_check_change(const struct mount_options *running, const struct mount_options *wanted, char *sentence,
 	size_t size);
 
-/* Prints each option with the form of its value and its meaning, then the names without effect, and the refused ones.
+/*
+ * Prints each option with the form of its value and its meaning, then the names for localioctl set, those without
+ * effect, and the refused ones.
  */
 void options_usage(FILE *to);
 

@@ -160,6 +160,15 @@ static void names_of_kind(FILE *to, const char *title, enum option_kind kind)
 	(void)fprintf(to, "\n");
 }
 
+static void names_of_live(FILE *to)
+{
+	(void)fprintf(to, "  accepted without unmounting, by localioctl set:");
+	for (size_t n = 0; n < option_table_size; n++)
+		if (option_table[n].flags & OPTION_LIVE)
+			(void)fprintf(to, " %s", option_table[n].name);
+	(void)fprintf(to, "\n");
+}
+
 void options_usage(FILE *to)
 {
 	for (size_t n = 0; n < option_table_size; n++) {
@@ -171,6 +180,7 @@ void options_usage(FILE *to)
 		(void)snprintf(form, sizeof(form), "%s%s%s", e->name, e->form ? "=" : "", e->form ? e->form : "");
 		(void)fprintf(to, "  %-28s %s\n", form, e->help);
 	}
+	names_of_live(to);
 	names_of_kind(to, "accepted without effect", OPTION_ACCEPT);
 	names_of_kind(to, "accepted with remount", OPTION_SHOWN);
 	names_of_kind(to, "refused", OPTION_REFUSE);

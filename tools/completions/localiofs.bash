@@ -14,6 +14,13 @@ _localiofs_options() {
         -e 's/^  \([a-z_0-9]*\(=[^ ]*\)\{0,1\}\) .*/\1/p'
 }
 
+# Those of them that localioctl set changes.
+_localiofs_live() {
+    local names
+    names=$(_localiofs_help localiofs | sed -n 's/^  accepted without unmounting, by localioctl set: //p')
+    _localiofs_options | grep -E "^(${names// /|})(=|$)"
+}
+
 # The long switches of a program, as --NAME or --NAME=FORM.
 _localiofs_switches() { # PROGRAM
     _localiofs_help "$1" | sed -n 's/^ *\(-[a-zA-Z], \)\{0,1\}\(--[a-z][a-z-]*\(=[^ ]*\)\{0,1\}\)  .*/\2/p'
@@ -105,8 +112,8 @@ _localioctl() {
         *)
             if [[ $cur == -* ]]; then
                 _localiofs_offer < <(grep -Eo -e '--?[a-z]+' <<<"$usage")
-            elif [[ $usage == *OPTION=* && $nth -gt 0 ]]; then
-                _localiofs_named '' < <(_localiofs_options)
+            elif [[ $usage == *'OPTION['* && $nth -gt 0 ]]; then
+                _localiofs_named '' < <(_localiofs_live)
             else
                 [[ $usage != *MOUNTPOINT* ]] || _localiofs_offer < <(_localiofs_mounts)
                 [[ $usage != *FILE* ]] || _localiofs_offer < <(compgen -f -- "$cur")

@@ -98,9 +98,11 @@ function __localiofs_list
     __localiofs_options | __localiofs_named (string sub --length (math (string length -- $token) - (string length -- "$rest")) -- "$token") "$rest"
 end
 
-# Mount options as words of their own.
-function __localiofs_one
-    __localiofs_options | __localiofs_named '' (commandline --current-token)
+# Mount options that localioctl set changes, as words of their own.
+function __localiofs_live
+    set --local names (__localiofs_help localiofs | sed -n 's/^  accepted without unmounting, by localioctl set: //p')
+    __localiofs_options | grep -E '^('(string replace --all ' ' '|' -- $names)')(=|\s)' |
+        __localiofs_named '' (commandline --current-token)
 end
 
 function __localiofs_long --argument-names program
@@ -126,11 +128,12 @@ for switch in s f n v
 end
 
 complete --command localioctl --condition '__localiofs_nth 0' --arguments '(__localiofs_commands)'
-complete --command localioctl --condition '__localiofs_wants MOUNTPOINT' --arguments '(__localiofs_mounts)'
+complete --command localioctl --arguments '(__localiofs_mounts)' \
+    --condition '__localiofs_wants MOUNTPOINT; and begin; not __localiofs_wants "OPTION["; or __localiofs_nth 1; end'
 complete --command localioctl --condition '__localiofs_wants FILE' --force-files
 complete --command localioctl --condition '__localiofs_wants SERVER:' --arguments '(__localiofs_sources)'
-complete --command localioctl --condition '__localiofs_wants OPTION=; and test (count (__localiofs_words)) -gt 1' \
-    --arguments '(__localiofs_one)'
+complete --command localioctl --condition '__localiofs_wants "OPTION["; and test (count (__localiofs_words)) -gt 1' \
+    --arguments '(__localiofs_live)'
 complete --command localioctl --condition '__localiofs_wants "-o OPTIONS"' --short-option o --exclusive \
     --arguments '(__localiofs_list)' --description 'Mount options'
 complete --command localioctl --condition 'string match --quiet -- "-*" (commandline --current-token)' \
