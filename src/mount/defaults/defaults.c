@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
