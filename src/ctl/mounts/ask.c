@@ -164,12 +164,13 @@ int ask_answers(const char *dir)
 {
 	/* The attributes also tell the kernel the root's owner, which a user namespace needs before the first write. */
 	struct question q = {.dir = dir, .root = -1};
-	_cleanup_free_ struct answer *a = calloc(1, sizeof(*a));
+	_cleanup_free_ struct answer *a = NULL;
 
 	if (mountinfo_at(dir, take_type, NULL) <= 0) {
 		log_error("%s: " NOT_A_ROOT, dir);
 		return -EINVAL;
 	}
+	a = calloc(1, sizeof(*a));
 	return a ? ask(&q, a, strerror_of) : -ENOMEM;
 }
 
