@@ -2,10 +2,13 @@
 #include "probe/broker_client.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/log.h"
+#include "localiofs/reason.h"
 #include "net/scm_fd.h"
 #include "wire/broker_messages.h"
 
@@ -164,6 +167,7 @@ void broker_client_send(struct broker_client *b, struct broker_call *call, uint3
 			call->id = header.id;
 			call->type = type;
 			list_append(&b->calls[call->id % BUCKETS], &call->node);
+			log_debug("message %" PRIu64 ", %s", header.id, broker_message_find(type)->name);
 			r = send_or_queue(b, &header, body, fd);
 			if (r < 0)
 				list_remove(&call->node);
@@ -192,6 +196,16 @@ static void send_queued(struct broker_client *b)
 	}
 }
 
+static void log_reply(const struct broker_header *header, const void *body)
+{
+	const struct broker_status *status = body; /* all replies begin with it */
+
+	log_debug("message %" PRIu64 ", %s: %s%s%s", header->id,
+		broker_message_find(header->type & ~BROKER_REPLY)->name,
+		status->error < 0 ? strerror(-status->error) : "done", status->reason ? ", " : "",
+		status->reason ? reason_code(status->reason) : "");
+}
+
 static int handle_reply(struct broker_client *b, const struct broker_header *header, const void *body, int *fd)
 {
 	struct broker_call *call = NULL;
@@ -210,6 +224,8 @@ static int handle_reply(struct broker_client *b, const struct broker_header *hea
 	}
 	if (!call)
 		return -EPROTO;
+	if (log_debugs())
+		log_reply(header, body);
 	call->fd = fd;
 	call->done(call, 0, body);
 	return 0;

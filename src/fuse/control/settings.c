@@ -138,6 +138,6 @@ int settings_change(struct fs *fs, const char *list, char *sentence, size_t size
 		s->local = before->local;
 	fs->options = &v->options;
 	tell_parts(fs, before, &v->options);
-	log_info("%s: options changed: " SHORT, fs->spec, SHORTEN(list, 200));
+	log_info_limited("%s: options changed: " SHORT, fs->spec, SHORTEN(list, 200));
 	return 0;
 }

@@ -39,7 +39,7 @@ bool exports_watch_reload(struct exports_watch *w)
 		log_error("%s", error.text);
 		return false;
 	}
-	log_info("%s: %zu exports of %s", w->config, t->nentries, w->server->title);
+	log_info_limited("%s: %zu exports of %s", w->config, t->nentries, w->server->title);
 	for (size_t i = 0; i < t->nentries; i++) {
 		log_refusal(&t->entries[i], NULL);
 		for (size_t j = 0; j < t->entries[i].nclients; j++)

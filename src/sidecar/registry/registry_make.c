@@ -353,8 +353,9 @@ static int take_over(int listener, int file, const struct result *result, struct
 	if (listen(listener, BACKLOG) < 0)
 		return -errno;
 	if (getsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &passes, &size) < 0)
-		log_info("this kernel, older than Linux 6.16, lets clients send descriptors before their match; a "
-			 "hostile descriptor blocks its client's session");
+		log_info_limited(
+			"this kernel, older than Linux 6.16, lets clients send descriptors before their match; a "
+			"hostile descriptor blocks its client's session");
 	*ret = (struct registry_made){.listener = listener, .socket = result->socket, .file = map};
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/session/session.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
 #include <string.h>
@@ -66,6 +67,8 @@ static int dispatch(struct session *s, struct packet *p)
 	const struct broker_message *m = broker_message_find(p->header.type);
 	session_handler_fn handle = session_handler(p->header.type);
 
+	if (m != NULL)
+		log_debug("session %u: message %" PRIu64 ", %s", s->client->number, p->header.id, m->name);
 	return m != NULL && (m->states & s->state) != 0 && handle != NULL ? handle(s, p) : -EPROTO;
 }
 
