@@ -43,7 +43,7 @@ int connection_open(struct connection *c, const struct sockaddr_storage *to)
 	c->state = CONNECTION_CONNECTING;
 	c->deadline = now_ms() + CONNECT_TIMEOUT_MS;
 	c->proven = c->stuck = false;
-	c->null_error = 0;
+	c->null_error = c->broken = 0;
 	return 0;
 }
 

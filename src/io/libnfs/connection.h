@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * One connection to the NFS server: a libnfs context on a socket that this file opens, and the calls that the
- * connection carries. struct nfs3 owns the connection and calls every function on its loop thread; no function blocks.
+ * connection carries. struct nfs3 owns the connection. One thread at a time uses it. Any thread may call
+ * connection_send(), connection_poll(), and connection_flush() while the connection is up: they do not call the sink.
+ * Only the loop thread calls the other functions. No function blocks.
  *
  * libnfs does not open the socket because libnfs would bind any port. The reply cache of a server knows a client by
  * address and port (fs/nfsd/nfscache.c nfsd_cache_key_cmp; Ganesha's nfs_dupreq.c drc_recycle_cmpf), so a connection
@@ -56,6 +58,7 @@ struct connection {
 	uint64_t up_since;           /* ms */
 	uint64_t heard;              /* ms: the time of the last answer */
 	bool stuck;                  /* set by the owner, which then closes the connection */
+	int broken;                  /* the same: a negative errno of connection_flush() on another thread */
 	bool proven;                 /* the server has answered a call other than NULL */
 	int null_error;              /* the server's denial of NULL, as a negative errno */
 	struct backoff backoff;

@@ -55,6 +55,7 @@ static void destroy(struct nfs3 *c)
 {
 	addresses_done(&c->addresses);
 	wake_close(&c->wake);
+	(void)pthread_mutex_destroy(&c->turn);
 	(void)pthread_mutex_destroy(&c->lock);
 	free(c->name);
 	free(c);
@@ -103,6 +104,7 @@ static struct nfs3 *nfs3_new(const struct server_options *options)
 	list_init(&c->waiting);
 	list_init(&c->delayed);
 	(void)pthread_mutex_init(&c->lock, NULL);
+	(void)pthread_mutex_init(&c->turn, NULL);
 	(void)!getrandom(&c->xid, sizeof(c->xid), 0);
 	take_options(c, options);
 	return c;

@@ -2,8 +2,8 @@
 /*
  * NFSv3 over TCP on libnfs's raw interface, as a version of io/server.h.
  *
- * One loop thread (nfs3_loop.h) serves up to SERVER_CONNECTIONS_MAX connections. It alone touches them and libnfs,
- * whose contexts are not thread-safe; other threads hand calls over through a queue and an eventfd. A call goes to the
+ * One loop thread (nfs3_loop.h) serves up to SERVER_CONNECTIONS_MAX connections. The thread that submits a call also
+ * sends it. libnfs's contexts are not thread-safe: one thread at a time has the turn to use them. A call goes to the
  * connection that has the fewest calls, and stays there (io/libnfs/connection.h). The first connection leads: while no
  * connection is up, the first alone tries to reach the server, with backoff, at the addresses of the server's name in
  * turn.

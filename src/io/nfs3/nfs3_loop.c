@@ -190,14 +190,15 @@ static struct connection *choose(struct nfs3 *c)
 	for (unsigned n = 0; n < c->options.nconnect; n++) {
 		struct connection *on = &c->connections[(c->next + n) % c->options.nconnect];
 
-		if (on->state == CONNECTION_UP && (!best || on->count < best->count))
+		if (on->state == CONNECTION_UP && on->broken == 0 && (!best || on->count < best->count))
 			best = on;
 	}
 	c->next++;
 	return best;
 }
 
-static void send_waiting(struct nfs3 *c)
+/* Queues the waiting calls on connections. After a negative errno the first waiting call is the one to blame. */
+static int queue_waiting(struct nfs3 *c)
 {
 	while (!list_empty(&c->waiting)) {
 		struct nfs_call *call = first_of(&c->waiting);
@@ -211,13 +212,23 @@ static void send_waiting(struct nfs3 *c)
 		call->wire.xid = ++c->xid;
 		call->wire.timeout_ms = c->options.timeo_ms;
 		r = connection_send(on, call);
-		if (r < 0)
-			finish(c, call, r, NULL);
+		if (r < 0) {
+			list_append(c->waiting.next, &call->node);
+			return r;
+		}
 	}
+	return 0;
+}
+
+static void send_waiting(struct nfs3 *c)
+{
+	int r;
+
+	while ((r = queue_waiting(c)) < 0)
+		fail(c, first_of(&c->waiting), r);
 	FOREACH_CONNECTION(on, c)
 	{
-		int r = connection_flush(on);
-
+		r = connection_flush(on);
 		if (r < 0)
 			lose(c, on, r);
 	}
@@ -265,6 +276,8 @@ static void look_after_connections(struct nfs3 *c, uint64_t now)
 		if (on->state == CONNECTION_DOWN) {
 			if (now >= on->retry_at && (up || on == c->connections))
 				r = connection_open(on, addresses_current(&c->addresses));
+		} else if (on->broken < 0) {
+			r = on->broken;
 		} else if (on->state != CONNECTION_UP && now >= on->deadline) {
 			r = -ETIMEDOUT;
 		}
@@ -337,10 +350,11 @@ static void tick(struct nfs3 *c, uint64_t now)
 	}
 }
 
-/* Returns the milliseconds until the loop must act without an event; -1 for never. */
-static int next_timeout(struct nfs3 *c, uint64_t now)
+/* Returns the time (ms) at which the loop thread must act without an event; UINT64_MAX for never. */
+static uint64_t next_due(struct nfs3 *c, uint64_t now)
 {
-	uint64_t due = any_call(c) ? c->next_tick : UINT64_MAX;
+	/* Until the next tick also without a call: a call before then needs no wake-up of the loop thread. */
+	uint64_t due = any_call(c) || now < c->next_tick ? c->next_tick : UINT64_MAX;
 	bool up = any_up(c);
 
 	FOREACH_CONNECTION(on, c)
@@ -352,6 +366,13 @@ static int next_timeout(struct nfs3 *c, uint64_t now)
 	}
 	if (!list_empty(&c->delayed))
 		due = MIN(due, first_of(&c->delayed)->wire.due);
+	return due;
+}
+
+static int timeout_until(uint64_t due)
+{
+	uint64_t now = now_ms();
+
 	if (due == UINT64_MAX)
 		return -1;
 	return due <= now ? 0 : (int)MIN(due - now, 60000U);
@@ -363,18 +384,25 @@ static bool any_submitted(struct nfs3 *c)
 	return !list_empty(&c->submitted);
 }
 
+/* Waits without the turn. */
 static void wait_and_serve(struct nfs3 *c)
 {
 	struct pollfd fds[1 + SERVER_CONNECTIONS_MAX] = {{.fd = c->wake.fd, .events = POLLIN}};
+	uint64_t due = next_due(c, now_ms());
 	unsigned n = 1;
+	int r;
 
 	FOREACH_CONNECTION(on, c)
 	{
 		fds[n].fd = connection_poll(on, &fds[n].events);
 		n++;
 	}
-	/* A call that done() has submitted since take_submitted() has sent no wake-up. */
-	if (poll(fds, n, any_submitted(c) ? 0 : next_timeout(c, now_ms())) < 0)
+	c->sleeps_until = due;
+	(void)pthread_mutex_unlock(&c->turn);
+	/* A thread that did not get the turn, and done(), have sent no wake-up for their calls. */
+	r = poll(fds, n, any_submitted(c) ? 0 : timeout_until(due));
+	(void)pthread_mutex_lock(&c->turn);
+	if (r < 0)
 		return;
 	if (fds[0].revents)
 		wake_take(c->wake);
@@ -382,8 +410,8 @@ static void wait_and_serve(struct nfs3 *c)
 	FOREACH_CONNECTION(on, c)
 	{
 		int revents = fds[n++].revents;
-		int r = revents ? connection_service(on, revents, ++c->xid) : 0;
 
+		r = revents && on->broken == 0 ? connection_service(on, revents, ++c->xid) : 0;
 		if (r < 0)
 			lose(c, on, r);
 	}
@@ -416,6 +444,7 @@ static void *loop(void *arg)
 	struct nfs3 *c = arg;
 
 	this_loop = c;
+	(void)pthread_mutex_lock(&c->turn);
 	while (!c->stopping) {
 		uint64_t now = now_ms();
 
@@ -427,13 +456,54 @@ static void *loop(void *arg)
 		wait_and_serve(c);
 	}
 	end_all(c);
+	(void)pthread_mutex_unlock(&c->turn);
 	return NULL;
+}
+
+/*
+ * Sends the submitted calls on a thread that is not the loop thread. Calls nobody back: errors, connections that are
+ * not up, and data that the socket does not take are left to the loop thread. True if it must wake up for them.
+ */
+static bool send_submitted(struct nfs3 *c)
+{
+	uint64_t now = now_ms();
+	bool idle = !any_call(c), wake;
+
+	take_submitted(c);
+	if (idle && c->next_tick <= now)
+		c->next_tick = now + c->tick_ms;
+	wake = queue_waiting(c) < 0;
+	FOREACH_CONNECTION(on, c)
+	{
+		short events = 0;
+
+		if (on->state != CONNECTION_UP || on->broken < 0)
+			continue;
+		on->broken = connection_flush(on);
+		(void)connection_poll(on, &events);
+		wake |= on->broken < 0 || (events & POLLOUT);
+	}
+	return wake || next_due(c, now) < c->sleeps_until;
+}
+
+/* Sends the submitted calls if no other thread has the turn. Otherwise that thread will see them after its turn. */
+static void send_at_once(struct nfs3 *c)
+{
+	do {
+		if (pthread_mutex_trylock(&c->turn) != 0)
+			return;
+		if (send_submitted(c) && c->sleeps_until > 0) {
+			c->sleeps_until = 0; /* one wake-up is enough */
+			wake_up(c->wake);
+		}
+		(void)pthread_mutex_unlock(&c->turn);
+	} while (any_submitted(c));
 }
 
 void nfs3_loop_submit(struct server *s, struct nfs_call *call)
 {
 	struct nfs3 *c = CONTAINER_OF(s, struct nfs3, server);
-	bool first, stopped;
+	bool stopped;
 
 	memset(&call->wire, 0, sizeof(call->wire));
 	list_init(&call->node);
@@ -441,7 +511,6 @@ void nfs3_loop_submit(struct server *s, struct nfs_call *call)
 	call->wire.since = now_ms();
 	{
 		LOCKED(&c->lock);
-		first = list_empty(&c->submitted);
 		stopped = c->stopped;
 		if (!stopped)
 			list_append(&c->submitted, &call->node);
@@ -449,8 +518,8 @@ void nfs3_loop_submit(struct server *s, struct nfs_call *call)
 	if (stopped) {
 		call->error = -ENOTCONN;
 		call->done(call);
-	} else if (first && this_loop != c) {
-		wake_up(c->wake);
+	} else if (this_loop != c) {
+		send_at_once(c);
 	}
 }
 

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The loop thread of an NFSv3 server: it sends calls, receives the answers, and handles timeouts and a server that is
- * away (nfs3.h). Private to io/nfs3.
+ * The loop thread of an NFSv3 server: it receives the answers, and handles timeouts and a server that is away (nfs3.h).
+ * Private to io/nfs3.
  *
- * nfs3.c makes struct nfs3, and frees it after the thread's end. Other threads use only the members under the lock and
- * the atomic members.
+ * A call is sent by the thread that submits it, if that thread gets the turn at once. The loop thread has the turn
+ * except while it sleeps; whoever has it looks for further submitted calls afterwards. So an RPC costs no wake-up of
+ * the loop thread before its answer. No thread waits for the turn but the loop thread, and only the loop thread calls
+ * back.
+ *
+ * nfs3.c makes struct nfs3, and frees it after the thread's end. The lock is taken inside the turn.
  */
 #pragma once
 
@@ -32,7 +36,9 @@ struct nfs3 {
 	bool stopped; /* no call is submitted any more */
 	struct server_stats stats;
 
-	/* The loop thread owns the rest. */
+	/* Under the turn. */
+	pthread_mutex_t turn;
+	uint64_t sleeps_until; /* ms: the loop thread acts then at the latest; 0: it was woken up */
 	struct addresses addresses;
 	struct connection connections[SERVER_CONNECTIONS_MAX]; /* the first one leads */
 	struct connection_sink sink;

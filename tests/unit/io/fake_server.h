@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/whole_io.h"
@@ -23,6 +24,7 @@ struct fake_server {
 	int listener;
 	unsigned port;
 	atomic_int ups, downs; /* connection_changed() */
+	atomic_int loop;       /* the thread that calls back; 0: not known yet */
 	atomic_int stale;
 };
 
@@ -81,6 +83,7 @@ static inline void on_changed(void *arg, bool connected)
 {
 	struct fake_server *s = arg;
 
+	s->loop = gettid();
 	if (connected)
 		s->ups++;
 	else

@@ -52,6 +52,51 @@ static void answers_may_come_in_any_order(void **state)
 	hang_up(fd);
 }
 
+/* The times that a thread of this process has gone to sleep. */
+static unsigned long sleeps_of(int thread)
+{
+	char path[64], line[256];
+	unsigned long sleeps = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread);
+	f = fopen(path, "re");
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		(void)sscanf(line, "voluntary_ctxt_switches: %lu", &sleeps);
+	(void)fclose(f);
+	return sleeps;
+}
+
+static void the_thread_that_submits_a_call_sends_it(void **state)
+{
+	enum {
+		CALLS = 100
+	};
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct server_options){0});
+	int fd = take_live_connection(s, NULL);
+	static struct client c[CALLS + 1];
+	unsigned long before;
+	uint64_t begin;
+	struct request r;
+
+	submit(t, &c[CALLS], NFS_GETATTR);
+	take_request(fd, &r);
+	answer_status(fd, r.call.xid, 2);
+	await(&c[CALLS]);
+	assert_true(s->loop != 0);
+	begin = now_ms();
+	before = sleeps_of(s->loop);
+	for (int n = 0; n < CALLS; n++) {
+		submit(t, &c[n], NFS_GETATTR);
+		take_request(fd, &r);
+	}
+	assert_true(sleeps_of(s->loop) - before < CALLS / 2 + (now_ms() - begin) / 500);
+	server_free(t);
+	hang_up(fd);
+}
+
 /* The server's reply cache knows a call again by its bytes and the client's port. */
 static void a_call_is_sent_again_as_the_same_bytes_from_the_same_port(void **state)
 {
@@ -281,6 +326,27 @@ static void soft_ends_calls_after_timeo_and_retrans_times_more(void **state)
 	soft_calls_end(*state, -ETIMEDOUT, 0, 200, 1);
 }
 
+/* The loop thread sleeps without a limit, and another thread sends the call. */
+static void a_call_after_a_rest_ends_in_time(void **state)
+{
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct server_options){.soft = -EIO, .timeo_ms = 100});
+	int fd = take_live_connection(s, NULL);
+	struct client first = {0}, c = {0};
+	struct request r;
+
+	submit(t, &first, NFS_GETATTR);
+	take_request(fd, &r);
+	answer_status(fd, r.call.xid, 2);
+	await(&first);
+	(void)poll(NULL, 0, 500);
+	submit(t, &c, NFS_GETATTR);
+	await(&c);
+	assert_int_equal(c.call.error, -EIO);
+	server_free(t);
+	hang_up(fd);
+}
+
 static void soft_ends_calls_of_a_server_that_is_not_there(void **state)
 {
 	struct fake_server *s = *state;
@@ -507,6 +573,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_call_is_answered),
+		TEST(the_thread_that_submits_a_call_sends_it),
 		TEST(answers_may_come_in_any_order),
 		TEST(a_call_is_sent_again_as_the_same_bytes_from_the_same_port),
 		TEST(lost_calls_are_sent_again_in_order_before_new_calls),
@@ -516,6 +583,7 @@ int main(void)
 		TEST(a_call_may_be_given_up_while_it_is_written),
 		TEST(a_call_without_an_answer_is_sent_again),
 		TEST(soft_ends_calls_after_timeo_and_retrans_times_more),
+		TEST(a_call_after_a_rest_ends_in_time),
 		TEST(soft_ends_calls_of_a_server_that_is_not_there),
 		TEST(hard_waits),
 		TEST(a_call_may_limit_its_patience),
