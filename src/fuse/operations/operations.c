@@ -78,7 +78,7 @@ static void remember(struct operations *o, struct operation *of, fuse_req_t req,
 
 static void log_end(const struct operation *of, uint64_t ns)
 {
-	char unique[40] = "";
+	char unique[60] = "";
 
 	if (of->unique != 0)
 		(void)snprintf(unique, sizeof(unique), " (libfuse's unique: %" PRIu64 ")", of->unique);
