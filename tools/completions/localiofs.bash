@@ -112,7 +112,7 @@ _localioctl() {
         *)
             if [[ $cur == -* ]]; then
                 _localiofs_offer < <(grep -Eo -e '--?[a-z]+' <<<"$usage")
-            elif [[ $usage == *'OPTION['* && $nth -gt 0 ]]; then
+            elif [[ $usage == *OPTION[=[]* && $nth -gt 0 ]]; then
                 _localiofs_named '' < <(_localiofs_live)
             else
                 [[ $usage != *MOUNTPOINT* ]] || _localiofs_offer < <(_localiofs_mounts)

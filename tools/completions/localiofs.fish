@@ -48,10 +48,10 @@ function __localiofs_usage
     __localiofs_help localioctl | sed -n "s/^.* localioctl $words[1] //p"
 end
 
-# True if this usage has the words.
+# True if this usage has words that the pattern matches.
 function __localiofs_wants --argument-names words
     set --local usage (__localiofs_usage)
-    test (count (__localiofs_words)) -gt 0; and string match --quiet -- "*$words*" "$usage"
+    test (count (__localiofs_words)) -gt 0; and string match --quiet --regex -- "$words" "$usage"
 end
 
 # The mount points. The mounts themselves are not asked: one could hang.
@@ -129,10 +129,10 @@ end
 
 complete --command localioctl --condition '__localiofs_nth 0' --arguments '(__localiofs_commands)'
 complete --command localioctl --arguments '(__localiofs_mounts)' \
-    --condition '__localiofs_wants MOUNTPOINT; and begin; not __localiofs_wants "OPTION["; or __localiofs_nth 1; end'
+    --condition '__localiofs_wants MOUNTPOINT; and begin; not __localiofs_wants "OPTION[=[]"; or __localiofs_nth 1; end'
 complete --command localioctl --condition '__localiofs_wants FILE' --force-files
 complete --command localioctl --condition '__localiofs_wants SERVER:' --arguments '(__localiofs_sources)'
-complete --command localioctl --condition '__localiofs_wants "OPTION["; and test (count (__localiofs_words)) -gt 1' \
+complete --command localioctl --condition '__localiofs_wants "OPTION[=[]"; and test (count (__localiofs_words)) -gt 1' \
     --arguments '(__localiofs_live)'
 complete --command localioctl --condition '__localiofs_wants "-o OPTIONS"' --short-option o --exclusive \
     --arguments '(__localiofs_list)' --description 'Mount options'
