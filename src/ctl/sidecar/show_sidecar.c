@@ -130,8 +130,9 @@ static void show_session(FILE *to, const json_t *s)
 {
 	char when[32];
 
-	(void)fprintf(to, "session of pid %" PRId64 " (%s), uid %" PRId64 ": %s since %s\n", number_at(s, "pid"),
-		text_at(s, "program"), number_at(s, "uid"), text_at(s, "state"), time_at(s, "since", when));
+	(void)fprintf(to, "session %" PRId64 " of pid %" PRId64 " (%s), uid %" PRId64 ": %s since %s\n",
+		number_at(s, "number"), number_at(s, "pid"), text_at(s, "program"), number_at(s, "uid"),
+		text_at(s, "state"), time_at(s, "since", when));
 	(void)fprintf(to, "  client        %s, export %s, registry %s, claims=%s, user namespace: %s%s\n",
 		*text_at(s, "peer") ? text_at(s, "peer") : "not matched",
 		*text_at(s, "export") ? text_at(s, "export") : "none", text_at(s, "registry"), text_at(s, "claims"),

@@ -166,6 +166,7 @@ json_t *view_session(const struct broker_session *s, unsigned *files)
 			state_word(s), "uid", (json_int_t)s->account.uid, "pid", (json_int_t)s->account.pid, "since",
 			(json_int_t)s->since, "peer", peer, "export", view_text(s->export_path ? s->export_path : ""),
 			"claims", s->broker->claims_of_peer ? "peer" : "any"));
+	(void)json_object_set_new(json, "number", json_integer(s->number));
 	(void)json_object_update_new(json,
 		json_pack("{s:I, s:I, s:I, s:I, s:s}", "opens", (json_int_t)s->opens, "ids", (json_int_t)s->ids,
 			"descriptors", (json_int_t)s->descriptors, "refused", (json_int_t)s->refused, "last_refusal",

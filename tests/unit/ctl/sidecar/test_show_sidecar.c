@@ -21,16 +21,16 @@ static char *text_of(const char *json)
 
 static void a_session_has_its_process_and_its_files(void **state)
 {
-	_cleanup_free_ char *text =
-		text_of("{\"sessions\":[{\"pid\":47,\"program\":\"localiofs\",\"uid\":1000,\"state\":\"ready\","
-			"\"trusted\":true,"
-			"\"held\":3,\"held_most\":9,\"opens\":5,\"refused\":1,\"last_refusal\":\"set-id\","
-			"\"pins\":[{\"export\":\"/srv\",\"device\":\"8:1\",\"files\":3,\"writable\":1}],"
-			"\"files\":[{\"path\":\"/srv/a\",\"inode\":5,\"kind\":\"id\",\"writable\":true,\"uid\":7},"
-			"{\"path\":\"\",\"inode\":6,\"kind\":\"descriptor\",\"writable\":false,\"uid\":8}],"
-			"\"files_left_out\":1}]}");
+	_cleanup_free_ char *text = text_of(
+		"{\"sessions\":[{\"number\":17,\"pid\":47,\"program\":\"localiofs\",\"uid\":1000,\"state\":\"ready\","
+		"\"trusted\":true,"
+		"\"held\":3,\"held_most\":9,\"opens\":5,\"refused\":1,\"last_refusal\":\"set-id\","
+		"\"pins\":[{\"export\":\"/srv\",\"device\":\"8:1\",\"files\":3,\"writable\":1}],"
+		"\"files\":[{\"path\":\"/srv/a\",\"inode\":5,\"kind\":\"id\",\"writable\":true,\"uid\":7},"
+		"{\"path\":\"\",\"inode\":6,\"kind\":\"descriptor\",\"writable\":false,\"uid\":8}],"
+		"\"files_left_out\":1}]}");
 
-	assert_non_null(strstr(text, "session of pid 47 (localiofs), uid 1000: ready"));
+	assert_non_null(strstr(text, "session 17 of pid 47 (localiofs), uid 1000: ready"));
 	assert_non_null(strstr(text, ", trusted\n"));
 	assert_non_null(strstr(text, "3 held of at most 9; 5 opens, 1 refused (the last: set-id)\n"));
 	assert_non_null(strstr(text, "/srv (device 8:1): its directory and 3 files, 1 writable\n"));
