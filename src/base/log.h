@@ -5,8 +5,9 @@
  *
  * The caller logs a state when it changes, not as long as it lasts. Whatever a peer, a user's program, a server or a
  * disk can cause as often as it likes is logged by log_error_limited() and its sisters: each such place in the source
- * has a limit of its own. The number of lines that a place left out, and the last of these, are logged before the next
- * line of any place after the interval, and at the program's end. No thread waits for that.
+ * has a limit of its own. The number of lines that a place left out, and the last of these, are logged after the
+ * interval: before the next line of any place, when the sidecar's main thread or the probe's wakes up, and at the
+ * program's end. No thread wakes up for that alone.
  *
  * Lines of priority LOG_INFO and higher contain nothing that gives rights or shows users' data: no nonce, file handle,
  * challenge or cookie, and no name of a file below the mount's root. localiofs-log(7) and localiofs-sidecar-log(7) have
@@ -61,10 +62,7 @@ struct log_limit {
 /* Logs the message, unless the place has logged as many as it may in LOG_LIMIT_MS. */
 void log_limited(struct log_limit *limit, int priority, const char *format, ...) PRINTF(3, 4);
 
-/*
- * Logs how many lines were left out by the places whose interval has passed. all: by all places. log_message() and the
- * program's end call this.
- */
+/* Logs how many lines were left out by the places whose interval has passed. all: by all places. */
 void log_left_out(bool all);
 
 #define LOG_LIMITED(priority, ...)                          \

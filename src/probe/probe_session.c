@@ -111,6 +111,7 @@ int probe_run_until(struct probe *p, probe_condition_fn until, const void *arg, 
 			return -ETIMEDOUT;
 		if (poll(fds, ARRAY_SIZE(fds), time_left(p, deadline)) < 0)
 			continue;
+		log_left_out(false);
 		if (fds[1].revents)
 			wake_take(p->wake);
 		local_rpc_step(&p->rpc);

@@ -291,6 +291,7 @@ static int loop(struct sidecar *s, const struct sidecar_options *o)
 		}
 		if (poll(fds, FIRST_OF_BROKERS + 2 * s->nbrokers, wait) < 0)
 			continue;
+		log_left_out(false);
 		if (fds[0].revents != 0 && on_signal(s))
 			return 0;
 		if (fds[1].revents != 0 && exports_watch_event(&s->watch))
@@ -339,6 +340,7 @@ static int serve(const struct sidecar_options *o)
 	 * Some threads did not end. The sidecar does not wait for them, and skips exit handlers, whose locks they may
 	 * hold.
 	 */
+	log_left_out(true);
 	if (s.rpc != NULL || !ended)
 		_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
