@@ -98,6 +98,22 @@ bool known_has_rights(struct fs *fs, const struct inode *dir, uint64_t epoch, co
 	return cache_get(fs->rights, &k, size, &allowed, sizeof(allowed)) && (allowed & bits) == bits;
 }
 
+bool known_groups_matter(struct fs *fs, struct inode *dir, const struct nfs_attr *now, const struct nfs_cred *cred)
+{
+	bool group, others;
+
+	LOCKED(&dir->lock);
+	if (dir->type != S_IFDIR || (!now && !known_is_believed(fs, dir)))
+		return true;
+	now = now ? now : &dir->attrs.attr;
+	group = now->mode & S_IXGRP;
+	others = now->mode & S_IXOTH;
+	/* The server may take uid 0 for another user. */
+	if (cred->uid != 0 && cred->uid == now->uid)
+		return false;
+	return group || others ? group != others || !dir->known.no_acl : false;
+}
+
 bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t bits)
 {
 	uint64_t epoch;

@@ -65,6 +65,8 @@ static void ask_for_attributes(void *arg)
 /* Sends GETATTR, after the server has looked at local changes of the file that it may not know (server_refresh.h). */
 static void ask_server_for_attributes(struct request *r)
 {
+	if (server_refresh_needed(r->fs, r->inode))
+		request_groups(r);
 	server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), ask_for_attributes, r);
 }
 
@@ -136,8 +138,8 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		operation_refuse(req, ENOMEM);
 		return;
 	}
-	if (request_init(&g->r, req, ino, NULL, NULL) < 0)
-		return;
+	request_init_ids(&g->r, req, ino);
+	request_groups_if_needed(&g->r);
 	g->wait.done = on_getattr_settled;
 	g->wait.patience = request_patience(&g->r);
 	write_behind_settle(&g->r.inode->behind, &g->wait);
@@ -170,6 +172,17 @@ static void fill_sattr(const struct namespaces *n, struct nfs_sattr *s, const st
 	s->set_mtime = to_set & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW);
 	s->mtime_now = to_set & FUSE_SET_ATTR_MTIME_NOW;
 	s->mtime = nfs_time(attr->st_mtim);
+}
+
+/*
+ * True if the server's answer may depend on the caller's groups, unless it is a refusal. Only the owner, or root, may
+ * change the mode and set times to other values than now; the groups decide only on the set-group-ID bit
+ * (fs/attr.c setattr_prepare). A writer may set the times to now, and the owner may give the file to one of his groups.
+ */
+static bool groups_decide(const struct nfs_sattr *a)
+{
+	return a->set_size || a->set_uid || a->set_gid || (a->set_mode && a->mode & S_ISGID) ||
+	       (a->set_atime && a->atime_now) || (a->set_mtime && a->mtime_now);
 }
 
 static bool sets_only_size(const struct nfs_sattr *a)
@@ -228,6 +241,7 @@ static void start_setattr(struct setattr_request *s)
 	 * truncation, and the new mode or owner must not forbid a WRITE or COMMIT.
 	 */
 	if ((a->set_size || a->set_mode || a->set_uid || a->set_gid) && write_log_dirty(&r->inode->writes)) {
+		request_groups(r);
 		s->wait.done = on_setattr_committed;
 		s->wait.patience = request_patience(r);
 		inode_writes_commit(r->fs, r->inode, &r->call.cred, &s->wait);
@@ -254,14 +268,20 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 		return;
 	}
 	r = &s->p.r;
-	if (request_init(r, req, ino, NULL, NULL) < 0)
-		return;
+	if (fi) {
+		request_init_open(r, req, ino, &file_of(fuse_req_userdata(req), fi)->cred);
+		r->has_groups = file_of(r->fs, fi)->has_groups;
+	} else {
+		request_init_ids(r, req, ino);
+	}
 	s->p.by_open = fi != NULL;
 	s->p.restart = restart_setattr;
 	s->p.done = attr_done;
-	if (fi)
-		r->call.cred = file_of(r->fs, fi)->cred;
 	fill_sattr(&r->fs->namespaces, &s->p.sattr, attr, to_set);
+	if (groups_decide(&s->p.sattr))
+		request_groups(r);
+	else
+		request_groups_if_needed(r);
 	if (s->p.sattr.set_size && !fi && path_of(s) == &by_server)
 		by_server.truncate(&s->p);
 	else
@@ -329,10 +349,12 @@ static void statfs_done(struct nfs_call *call)
 
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
-	struct request *r = request_new(req, ino == 0 ? FUSE_ROOT_ID : ino, NULL, NULL);
+	struct request *r = request_new_ids(req, ino == 0 ? FUSE_ROOT_ID : ino, NULL);
 
-	if (r)
-		request_send(r, NFS_FSSTAT, statfs_done);
+	if (!r)
+		return;
+	request_groups_if_needed(r);
+	request_send(r, NFS_FSSTAT, statfs_done);
 }
 
 void attributes_set_operations(struct fuse_lowlevel_ops *ops)

@@ -47,7 +47,7 @@ static void lookup_done(struct nfs_call *call)
 
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct request *r = request_new(req, parent, name, NULL);
+	struct request *r = request_new_ids(req, parent, name);
 	struct nfs_attr attr;
 	struct inode *i;
 	double seconds;
@@ -55,6 +55,10 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (!r)
 		return;
+	if (known_groups_matter(r->fs, r->inode, NULL, &r->call.cred))
+		request_groups(r);
+	else
+		request_groups_if_needed(r);
 	known = known_lookup(r->fs, r->inode, name, &r->call.cred, &i, &attr, &seconds);
 	if (known == -EAGAIN) {
 		request_send(r, NFS_LOOKUP, lookup_done);
@@ -235,10 +239,12 @@ static void readlink_done(struct nfs_call *call)
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
-	struct request *r = request_new(req, ino, NULL, NULL);
+	struct request *r = request_new_ids(req, ino, NULL);
 
-	if (r)
-		request_send(r, NFS_READLINK, readlink_done);
+	if (!r)
+		return;
+	request_groups_if_needed(r);
+	request_send(r, NFS_READLINK, readlink_done);
 }
 
 void names_set_operations(struct fuse_lowlevel_ops *ops)

@@ -62,6 +62,7 @@ static void on_entry_looked_at(void *arg)
 static void look_at_entry(struct request *r, struct inode *i)
 {
 	r->looked = true;
+	request_groups(r);
 	server_refresh_then(r->fs, i, &r->call.cred, request_patience(r), on_entry_looked_at, r);
 }
 

@@ -51,6 +51,7 @@ void request_groups(struct request *r)
 	struct nfs_cred *cred = &r->call.cred;
 	int n;
 
+	r->groups_later = false;
 	if (r->has_groups)
 		return;
 	r->has_groups = true;
@@ -61,7 +62,12 @@ void request_groups(struct request *r)
 		cred->ngroups = (uint32_t)namespaces_groups_to_server(&r->fs->namespaces, cred->groups, n);
 }
 
-int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+void request_groups_if_needed(struct request *r)
+{
+	r->groups_later = !r->has_groups;
+}
+
+static int init_names(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
 {
 	request_init_ids(r, req, ino);
 	r->name = name ? strdup(name) : NULL;
@@ -72,11 +78,18 @@ int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *
 	}
 	r->call.name = r->name;
 	r->call.name2 = r->name2;
+	return 0;
+}
+
+int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+{
+	if (init_names(r, req, ino, name, name2) < 0)
+		return -ENOMEM;
 	request_groups(r);
 	return 0;
 }
 
-struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+static struct request *new_with(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
 {
 	struct request *r = calloc(1, sizeof(*r));
 
@@ -84,7 +97,21 @@ struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, co
 		operation_refuse(req, ENOMEM);
 		return NULL;
 	}
-	return request_init(r, req, ino, name, name2) < 0 ? NULL : r;
+	return init_names(r, req, ino, name, name2) < 0 ? NULL : r;
+}
+
+struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+{
+	struct request *r = new_with(req, ino, name, name2);
+
+	if (r)
+		request_groups(r);
+	return r;
+}
+
+struct request *request_new_ids(fuse_req_t req, fuse_ino_t ino, const char *name)
+{
+	return new_with(req, ino, name, NULL);
 }
 
 bool request_given_up(struct request *r)
@@ -137,12 +164,29 @@ static void on_call_made(struct nfs_call *call)
 	learn_from_making(CONTAINER_OF(call, struct request, call));
 }
 
+/* True if the answer to a call without groups may be another one than with them. */
+static bool groups_are_needed(struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+
+	if (call->error == -EACCES || call->error == -EPERM || call->error == -ESTALE)
+		return true;
+	if (call->proc != NFS_LOOKUP || (call->error < 0 && call->error != -ENOENT))
+		return false;
+	return !call->dir.has_after || known_groups_matter(r->fs, r->inode, &call->dir.after, &call->cred);
+}
+
 static void on_call_answered(struct nfs_call *call)
 {
 	struct request *r = CONTAINER_OF(call, struct request, call);
 
 	learn_from_answer(r);
 	search_acl_ask(r->fs, r->inode, &call->cred);
+	if (r->groups_later && groups_are_needed(r)) {
+		request_groups(r);
+		request_send(r, call->proc, r->answered);
+		return;
+	}
 	r->answered(call);
 }
 

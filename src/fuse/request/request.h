@@ -20,6 +20,7 @@ struct request {
 	struct inode *inode;        /* the inode that the kernel named; a reference */
 	struct inode *inode2;       /* RENAME, LINK: the directory of the new name; a reference */
 	bool has_groups;            /* call.cred includes the groups, or they cannot be found out */
+	bool groups_later;          /* request_groups_if_needed() */
 	bool unannounced;           /* the kernel sends no FUSE_INTERRUPT: FLUSH at exit, asynchronous READ and WRITE */
 	uint64_t unknown_since;     /* ms: when a caller that /proc does not show got a signal; 0: no signal */
 	char *name, *name2;
@@ -58,8 +59,17 @@ void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino);
 /* Completes the AUTH_UNIX credential with up to 16 groups of the caller, unless it has them already. */
 void request_groups(struct request *r);
 
+/*
+ * The request's calls go without groups, and the answer does not depend on them unless it is a refusal, or LOOKUP's
+ * directory has other rights by now (known_groups_matter()). After such an answer the call is sent again with groups.
+ */
+void request_groups_if_needed(struct request *r);
+
 /* calloc() of a plain request and request_init(). NULL after a failure, which is already answered. */
 struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
+
+/* The same without groups, as request_init_ids(). */
+struct request *request_new_ids(fuse_req_t req, fuse_ino_t ino, const char *name);
 
 /*
  * True if no process waits for the answer any more: the caller was killed, or it exits and only closes its files. For

@@ -30,6 +30,7 @@ void special_file_reply_entry(struct request *r)
 		request_reply_entry(r);
 		return;
 	}
+	request_groups(r);
 	r->call.fh = r->entry_fh;
 	r->call.args.access.bits = wanted_access(r->entry_attr.mode);
 	request_send(r, NFS_ACCESS, access_done);
