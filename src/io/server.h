@@ -79,6 +79,7 @@ struct nfs_call {
 	} args;
 	/* CREATE: -EEXIST when the name exists, unless an earlier sending of this call has made the file. */
 	bool exclusive;
+	bool same_clock;                 /* CREATE: the server has this host's clock, because it is on this host */
 	struct nfs_verf create_verf;     /* the server's: names an exclusive CREATE */
 	uint32_t rdev_major, rdev_minor; /* MKNOD */
 

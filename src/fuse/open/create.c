@@ -69,6 +69,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	o->create = true;
 	o->exclusive = fi->flags & O_EXCL;
 	o->r.call.exclusive = o->exclusive;
+	o->r.call.same_clock = fs_generation(o->r.fs) != 0;
 	o->r.call.args.sattr.set_mode = true;
 	o->r.call.args.sattr.mode = mode;
 	default_acl_send(&o->r, NFS_CREATE, create_done);

@@ -14,6 +14,10 @@
  * EXCLUSIVE: by the verifier a server that was restarted before it could answer recognises the call that is sent again
  * (RFC 1813 3.3.8; fs/nfs/nfs3proc.c nfs3_proc_create). A server without EXCLUSIVE is asked for GUARDED instead.
  * EXCLUSIVE sets no attributes, and a server may keep the verifier in the times of the file: SETATTR follows.
+ *
+ * With the same clock, a GUARDED CREATE is as good, and is all: it sets a time of access that no other call sets, up to
+ * a millisecond before the present. If the name exists, LOOKUP tells whether an earlier sending of this call has made
+ * the file. Another file never has that time; after somebody has read the file there is no proof, and so -EEXIST.
  */
 void nfs3_create(struct server *server, struct nfs_call *call);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "io/nfs3/nfs3_sequences.h"
 
@@ -13,6 +14,7 @@ struct step {
 	int error;
 	uint32_t new_fh_length;
 	bool no_attr;
+	bool marked;   /* the file has the time of access that the first call has set */
 	mode_t type;   /* 0: a regular file */
 	uint32_t size; /* FSINFO: of a READ; GETACL: entries */
 };
@@ -47,6 +49,8 @@ static void fake_submit(struct server *s, struct nfs_call *call)
 	if (call->has_attr)
 		call->attr =
 			(struct nfs_attr){.mode = (step->type ? step->type : S_IFREG) | 0640, .size = 1000 + f->left};
+	if (step->marked)
+		call->attr.atime = f->seen[0].args.sattr.atime;
 	call->new_fh = file;
 	call->new_fh.len = step->new_fh_length;
 	memset(&call->dir, 0, sizeof(call->dir));
@@ -98,17 +102,76 @@ static struct nfs_call create_call(bool exclusive)
 		.done = on_done};
 }
 
-/* Runs the call on a server that answers with these steps. */
-static struct nfs_call create(struct fake_server *f, bool exclusive, const struct step *steps, size_t count)
+static struct nfs_call run(struct fake_server *f, struct nfs_call call, const struct step *steps, size_t count)
 {
-	struct nfs_call call = create_call(exclusive);
-
 	fake_server_init(f, steps, count);
 	nfs3_create(&f->server, &call);
 	assert_int_equal(done, 1);
 	assert_int_equal(f->left, 0);
 	assert_memory_equal(&call.fh, &dir, sizeof(dir));
 	return call;
+}
+
+/* Runs the call on a server that answers with these steps. */
+static struct nfs_call create(struct fake_server *f, bool exclusive, const struct step *steps, size_t count)
+{
+	return run(f, create_call(exclusive), steps, count);
+}
+
+/* The same as an exclusive create on a server of this host. */
+static struct nfs_call create_near(struct fake_server *f, const struct step *steps, size_t count)
+{
+	struct nfs_call call = create_call(true);
+
+	call.same_clock = true;
+	return run(f, call, steps, count);
+}
+
+static void an_exclusive_create_on_this_host_is_one_call(void **state)
+{
+	static const struct step steps[] = {{NFS_CREATE, .new_fh_length = 4}};
+	struct timespec before, now;
+	const struct nfs_sattr *s;
+	struct fake_server f, g;
+	struct nfs_call call;
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &before);
+	call = create_near(&f, steps, 1);
+	(void)create_near(&g, steps, 1);
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	s = &f.seen[0].args.sattr;
+	assert_int_equal(call.error, 0);
+	assert_int_equal(made, 0);
+	assert_false(f.seen[0].exclusive);
+	assert_true(call.dir.has_after && call.has_attr);
+	assert_memory_equal(&call.new_fh, &file, sizeof(file));
+	assert_true(s->set_mode && s->set_atime && !s->atime_now && !s->set_mtime);
+	assert_in_range(s->atime.tv_nsec, 0, 999999999);
+	assert_true((now.tv_sec - s->atime.tv_sec) * 1000000000 + now.tv_nsec - s->atime.tv_nsec >= 0);
+	assert_true((s->atime.tv_sec - before.tv_sec) * 1000000000 + s->atime.tv_nsec - before.tv_nsec > -1000000);
+	assert_memory_not_equal(&s->atime, &g.seen[0].args.sattr.atime, sizeof(s->atime));
+}
+
+/* The server was restarted after it had made the file, or another client has made it. */
+static void a_file_that_exists_is_ones_own_by_its_mark_alone(void **state)
+{
+	static const struct step own[] = {{NFS_CREATE, -EEXIST}, {NFS_LOOKUP, .new_fh_length = 4, .marked = true}};
+	static const struct step other[] = {{NFS_CREATE, -EEXIST}, {NFS_LOOKUP, .new_fh_length = 4}};
+	static const struct step gone[] = {{NFS_CREATE, -EEXIST}, {NFS_LOOKUP, -ENOENT, .marked = true}};
+	static const struct step pipe[] = {{NFS_CREATE, -EEXIST},
+		{NFS_LOOKUP, .new_fh_length = 4, .marked = true, .type = S_IFIFO}};
+	struct fake_server f;
+	struct nfs_call call = create_near(&f, own, 2);
+
+	assert_int_equal(call.error, 0);
+	assert_memory_equal(&call.new_fh, &file, sizeof(file));
+	assert_true(call.has_attr);
+	assert_false(call.dir.has_after); /* so what is known of the directory ends */
+	assert_memory_equal(&f.seen[1].fh, &dir, sizeof(dir));
+	assert_string_equal(f.seen[1].name, "name");
+	assert_int_equal(create_near(&f, other, 2).error, -EEXIST);
+	assert_int_equal(create_near(&f, gone, 2).error, -EEXIST);
+	assert_int_equal(create_near(&f, pipe, 2).error, -EEXIST);
 }
 
 static void a_plain_create_is_one_guarded_call(void **state)
@@ -296,6 +359,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_plain_create_is_one_guarded_call),
+		cmocka_unit_test(an_exclusive_create_on_this_host_is_one_call),
+		cmocka_unit_test(a_file_that_exists_is_ones_own_by_its_mark_alone),
 		cmocka_unit_test(attributes_follow_an_exclusive_create),
 		cmocka_unit_test(attributes_that_setattr_leaves_out_are_not_those_of_create),
 		cmocka_unit_test(a_handle_that_create_leaves_out_is_looked_up),
