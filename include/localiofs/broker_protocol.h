@@ -22,12 +22,13 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION     6
+#define BROKER_VERSION     7
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH      128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS  16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
 #define BROKER_MAX_MESSAGE 512
-#define BROKER_PEER_LEN    56 /* "[address]:port" and its NUL */
+#define BROKER_MAX_NAME    255 /* bytes */
+#define BROKER_PEER_LEN    56  /* "[address]:port" and its NUL */
 
 enum broker_type {
 	/* requests, from the client */
@@ -44,6 +45,8 @@ enum broker_type {
 	BROKER_TRUNCATE = 10, /* struct broker_truncate -> broker_truncated */
 	BROKER_SYNC_DIR = 11, /* struct broker_sync_dir -> broker_status */
 	BROKER_PROVE = 12,    /* no body -> broker_status; with a memfd that has OWNER_PROOF (registry_layout.h) */
+
+	BROKER_LOOKUP = 13, /* struct broker_lookup -> broker_found */
 
 	/* the type of a reply is the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -135,7 +138,7 @@ struct broker_hello_reply {
 	char export_path[128];     /* for people: the export's path on the server's host, truncated */
 	uint32_t server_remembers; /* 1 if the server answers GETATTR from a cache; the client must then tell the server
 				when it has written to a file directly */
-	uint32_t pad;
+	uint32_t names;            /* 1 if the sidecar answers LOOKUP in this export */
 };
 
 enum broker_open_flags {
@@ -224,6 +227,26 @@ struct broker_sync_dir {
 	struct broker_cred cred;
 };
 
+/* A name in a directory, as the corresponding NFS call names it. */
+struct broker_lookup {
+	struct broker_fh dir;
+	struct broker_cred cred;
+	char name[BROKER_MAX_NAME + 1]; /* NUL-terminated; bytes past the NUL are zero */
+};
+
+/*
+ * The error is 0 or -ENOENT, and then the reason is 0: that is the server's answer, too. Otherwise only the NFS server
+ * can answer, as the reason says.
+ */
+struct broker_found {
+	int32_t error;
+	uint32_t reason;
+	struct broker_fh fh; /* byte for byte the server's handle of the file */
+	uint32_t pad;
+	struct broker_attr attr; /* of the file */
+	struct broker_attr dir;  /* of the directory, from before the name was looked up */
+};
+
 struct broker_amount {
 	int32_t error;
 	uint32_t reason;
@@ -261,4 +284,6 @@ BROKER_ASSERT(broker_truncate, 216);
 BROKER_ASSERT(broker_truncated, 96);
 BROKER_ASSERT(broker_revoke, 8);
 BROKER_ASSERT(broker_sync_dir, 208);
+BROKER_ASSERT(broker_lookup, 464);
+BROKER_ASSERT(broker_found, 320);
 #undef BROKER_ASSERT

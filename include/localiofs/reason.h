@@ -49,7 +49,10 @@
 	X(NO_PERMISSION,    36, "no-permission",      "a security module or seccomp filter forbids reading the sidecar's mark on the registry; allow the attribute security.localiofs") \
 	X(NO_PROC,          37, "no-proc",            "/proc is not mounted, and checking the registry safely needs it; mount /proc") \
 	X(PEER_CHANGED,     38, "peer-changed",       "the client's address changed since its session began; the next session begins at once") \
-	X(CLAIMS,           39, "claims",             "the sidecar does not let this client act for that user or group (--claims=peer); the NFS server decides")
+	X(CLAIMS,           39, "claims",             "the sidecar does not let this client act for that user or group (--claims=peer); the NFS server decides") \
+	X(SERVER_DECIDES,   40, "server-decides",     "only the NFS server can answer: a mount point, a refusal, or a name that is none") \
+	X(OTHER_MOUNTS,     41, "other-mounts",       "the NFS server's process does not see the same mounts below the export as the sidecar, or is not visible") \
+	X(OTHER_HANDLES,    42, "other-handles",      "the sidecar makes other file handles than the NFS server")
 /* clang-format on */
 
 enum reason {

@@ -86,6 +86,8 @@ enum status_type {
 	X("requests.bytes_read",     COUNTER, "bytes",    v->counters->bytes_read,                     "Bytes of the READ requests that reached the daemon") \
 	X("requests.bytes_written",  COUNTER, "bytes",    v->counters->bytes_written,                  "Bytes of the WRITE requests that reached the daemon") \
 	X("operations",              TREE,    "requests", operations_json(v),                          "FUSE requests that were answered, by operation and path, with errors, bytes, time and latency") \
+	X("names.local",             FLAG,    "",         v->names_reason == REASON_NONE,                "True if the sidecar looks names up") \
+	X("names.reason",            CODE,    "",         reason_code(v->names_reason),                  "The code of the reason why the sidecar does not look names up") \
 	X("lookups.known",           COUNTER, "lookups",  v->counters->lookups_known,                  "Names that were looked up without asking the server") \
 	X("refreshes.needed",        FLAG,    "",         fs_server_remembers(v->fs),                  "True if the server answers from memory and must be made to look at files that were changed locally") \
 	X("refreshes.done",          COUNTER, "requests", v->counters->refreshes,                      "How often the server was made to look at a file") \

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "fuse/daemon_parts.h"
 #include "fuse/known/known.h"
+#include "fuse/shortcut/shortcut.h"
 #include "io/nfs3/nfs3.h"
 
 #define TRY_TIMEOUT_MS     30000 /* of each question in an attempt to mount */
@@ -97,8 +98,11 @@ static int connect_nfs(struct daemon *d, unsigned timeout_ms, char *sentence, si
 
 	(void)sem_init(&d->connected, 0, 0);
 	r = d->version->start(&d->server, &d->place, &d->fs.server);
+	if (r == 0)
+		r = shortcut_new(&d->fs, d->fs.server, &d->fs.shortcut);
 	if (r < 0)
 		return sentence_fail(sentence, size, r, "cannot start the NFS connection: %s", strerror(-r));
+	d->fs.server = shortcut_server(d->fs.shortcut);
 	(void)clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += timeout_ms / 1000;
 	do

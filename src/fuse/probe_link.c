@@ -4,7 +4,8 @@
 #include "base/log.h"
 #include "fuse/daemon_parts.h"
 #include "fuse/local/idle_ids.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
+#include "fuse/shortcut/shortcut.h"
 
 /* The callbacks of the probe: its questions about this mount, and its events (probe.h). */
 static int probe_root_attr(void *arg, struct broker_attr *ret)
@@ -20,11 +21,11 @@ static int probe_root_attr(void *arg, struct broker_attr *ret)
 	/* COMMIT makes a server that answers from memory look at the root again (server_refresh.h); it fails: -EISDIR
 	 */
 	if (fs_server_remembers(&d->fs)) {
-		(void)server_call(d->fs.server, &look);
+		(void)server_call(shortcut_nfs(d->fs.shortcut), &look);
 		d->fs.counters.refreshes++;
 	}
 	call.proc = NFS_GETATTR;
-	r = server_call(d->fs.server, &call);
+	r = server_call(shortcut_nfs(d->fs.shortcut), &call);
 	if (r < 0)
 		return r;
 	memset(ret, 0, sizeof(*ret));
@@ -63,8 +64,9 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 static int probe_housekeep(void *arg)
 {
 	struct daemon *d = arg;
+	int first = idle_ids_expire(d->fs.idle), second = shortcut_housekeep(d->fs.shortcut);
 
-	return idle_ids_expire(d->fs.idle);
+	return first < 0 || second < 0 ? MAX(first, second) : MIN(first, second);
 }
 
 void probe_link_refuse(struct daemon *d, const char *detail, const char *remedy)

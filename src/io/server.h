@@ -84,6 +84,7 @@ struct nfs_call {
 	uint32_t rdev_major, rdev_minor; /* MKNOD */
 
 	int error;
+	bool by_sidecar; /* the sidecar has answered in the server's place (fuse/shortcut) */
 	bool has_attr;
 	struct nfs_attr attr; /* of the object; LOOKUP, CREATE...: of the new object */
 	/* Of the directories fh and fh2, also with an error. LOOKUP and READDIR: without the state before. */

@@ -38,9 +38,9 @@ static int parse_line(char *line, struct mountinfo *ret)
 	return ret->super_options[0] ? 0 : -EINVAL;
 }
 
-int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)
+static int each_in(const char *path, int (*f)(const struct mountinfo *m, void *arg), void *arg)
 {
-	_cleanup_fclose_ FILE *file = fopen("/proc/self/mountinfo", "re");
+	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
 	int r = 0;
@@ -54,6 +54,19 @@ int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)
 			r = f(&m, arg);
 	}
 	return r;
+}
+
+int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)
+{
+	return each_in("/proc/self/mountinfo", f, arg);
+}
+
+int mountinfo_each_of(pid_t pid, int (*f)(const struct mountinfo *m, void *arg), void *arg)
+{
+	char path[40];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
+	return each_in(path, f, arg);
 }
 
 struct wanted {

@@ -22,6 +22,9 @@ struct mountinfo {
  */
 int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg);
 
+/* The same for the mounts that another process sees. */
+int mountinfo_each_of(pid_t pid, int (*f)(const struct mountinfo *m, void *arg), void *arg);
+
 /*
  * Calls f for the topmost mount whose root is the path; triggers no automount. -EINVAL if the path is not the root of a
  * mount, otherwise as above.

@@ -32,6 +32,7 @@ static const struct broker_message messages[] = {
 	{TYPE(COPY),      BODY(copy),      BODY(amount),      SESSION_READY,   false, NO_FH},
 	{TYPE(TRUNCATE),  BODY(truncate),  BODY(truncated),   SESSION_READY,   false, FH_AND_CRED(truncate)},
 	{TYPE(SYNC_DIR),  BODY(sync_dir),  BODY(status),      SESSION_READY,   false, FH_AND_CRED(sync_dir)},
+	{TYPE(LOOKUP),    BODY(lookup),    BODY(found),       SESSION_READY,   false, offsetof(struct broker_lookup, dir), offsetof(struct broker_lookup, cred)},
 	{TYPE(PROVE),     EMPTY,           BODY(status),      SESSION_MATCHED, true,  NO_FH},
 	/* from the sidecar, unasked */
 	{TYPE(MATCHED),   BODY(matched),   NO_REPLY,                           false, NO_FH},

@@ -7,6 +7,7 @@
 #include "fuse/known/known.h"
 #include "fuse/local/idle_ids.h"
 #include "fuse/locks/locks.h"
+#include "fuse/shortcut/shortcut.h"
 #include "mount/mountinfo.h"
 
 const char *status_state_name(enum probe_state state)
@@ -70,6 +71,7 @@ void status_view_init(struct status_view *v, struct fs *fs, bool over_io_uring)
 	server_stats(fs->server, &v->server);
 	view_probe(fs, &v->probe);
 	backing_ids_counts(fs->ids, &v->ids_held, &v->ids_left_over);
+	v->names_reason = fs_generation(fs) != 0 ? shortcut_reason(fs->shortcut) : v->probe.reason;
 	v->ids_idle = idle_ids_count(fs->idle);
 	locks_count(fs->locks, &v->locks_held, &v->locks_waiting);
 	v->with_latency = true;

@@ -21,6 +21,7 @@ struct status_view {
 	struct probe_status probe;
 	size_t ids_held, ids_idle, ids_left_over;
 	size_t locks_held, locks_waiting;
+	enum reason names_reason;
 	bool with_latency;  /* the operations' histograms, too */
 	bool over_io_uring; /* the question itself came over io_uring */
 	enum ring_reason ring_reason;

@@ -23,6 +23,7 @@ struct idle_ids;
 struct locks;
 struct operations;
 struct settings;
+struct shortcut;
 
 #define FS_RETRIES 256
 
@@ -52,8 +53,9 @@ struct fs_counters {
 struct fs {
 	/* Those of this moment, which are constant; settings.h changes the pointer. */
 	_Atomic(const struct mount_options *) options;
-	const char *defaults; /* those that the defaults file gave */
-	struct server *server;
+	const char *defaults;      /* those that the defaults file gave */
+	struct server *server;     /* the shortcut's, in front of the NFS server's */
+	struct shortcut *shortcut; /* freed with the server */
 	struct inode_table *inodes;
 	struct slots opened;          /* struct opened of files and directories, by the number that the kernel has */
 	struct cache *names, *rights; /* known.h */

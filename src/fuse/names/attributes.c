@@ -13,7 +13,7 @@
 #include "fuse/local/server_refresh.h"
 #include "fuse/local/inode_writes.h"
 #include "fuse/paths/path_request.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 #include "fuse/request/entry.h"
 
 struct setattr_request {
@@ -82,7 +82,7 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
 	}
 	r->call.error = 0;
 	r->call.has_attr = true;
-	request_attr_of_broker(r, &reply->attr, &r->call.attr);
+	attr_of_broker(r->fs, &reply->attr, &r->call.attr);
 	attr_done(&r->call);
 }
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 
 #include "fuse/local/server_refresh.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 #include "fuse/request/entry.h"
 #include "fuse/request/special_file.h"
 #include "localiofs/reason.h"

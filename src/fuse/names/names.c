@@ -13,7 +13,7 @@
 #include "fuse/known/search_acl.h"
 #include "fuse/names/silly.h"
 #include "fuse/names/silly_removal.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 #include "fuse/request/entry.h"
 #include "fuse/request/special_file.h"
 

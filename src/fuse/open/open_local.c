@@ -7,7 +7,7 @@
 #include "fuse/local/backing_ids.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/idle_ids.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 
 static void take_descriptor(struct open_request *o)
 {
@@ -88,7 +88,7 @@ static void on_granted(struct broker_call *call, int error, const void *body)
 		open_remote(o);
 		return;
 	}
-	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
+	attr_of_broker(o->r.fs, &reply->attr, &o->r.call.attr);
 	/* Before open_know_version(), which puts older answers in doubt: this answer about permission is new. */
 	if (reply->reason != REASON_SET_ID)
 		known_opener(fs, o->r.inode, &o->r.call.cred,
@@ -160,7 +160,7 @@ static void on_hot_attributes(struct broker_call *call, int error, const void *b
 		ask_sidecar(o);
 		return;
 	}
-	request_attr_of_broker(&o->r, &reply->attr, &o->r.call.attr);
+	attr_of_broker(o->r.fs, &reply->attr, &o->r.call.attr);
 	open_know_version(o);
 	open_check_name(o, finish_hot);
 }

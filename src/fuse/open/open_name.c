@@ -2,7 +2,7 @@
 #include "fuse/open/open_request.h"
 
 #include "fuse/local/backing_ids.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 
 /* True if the open does not check known names and attributes again (nocto). */
 static bool believes(const struct open_request *o)
@@ -124,7 +124,7 @@ static void on_directory_attributes(struct broker_call *call, int error, const v
 		open_name_lost(o);
 		return;
 	}
-	request_attr_of_broker(&o->r, &reply->attr, &dir);
+	attr_of_broker(o->r.fs, &reply->attr, &dir);
 	if (known_directory_is(o->r.fs, o->r.inode, &o->dir, &dir, &o->r.call.attr.ctime))
 		open_name_holds(o);
 	else

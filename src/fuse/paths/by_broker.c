@@ -3,7 +3,7 @@
 #include "fuse/known/known.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/paths/path_request.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 
 static void on_sync(struct broker_call *call, int error, const void *body)
 {
@@ -78,7 +78,7 @@ static void on_truncate(struct broker_call *call, int error, const void *body)
 	granted_file_changed(r->inode);
 	r->call.error = 0;
 	r->call.has_attr = true;
-	request_attr_of_broker(r, &reply->attr, &r->call.attr);
+	attr_of_broker(r->fs, &reply->attr, &r->call.attr);
 	/* No close follows truncate(2), so other clients are told now. */
 	if (p->by_open)
 		answer_truncated(p);

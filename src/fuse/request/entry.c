@@ -7,7 +7,7 @@
 #include "fuse/fs/file.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 
 static void entry_step(struct request *r);
 
@@ -74,7 +74,7 @@ static void on_local_attributes(struct broker_call *call, int error, const void 
 	struct inode *i;
 
 	if (error == 0 && reply->error == 0 && reply->attr.fileid == r->entry_attr.fileid) {
-		request_attr_of_broker(r, &reply->attr, &r->entry_attr);
+		attr_of_broker(r->fs, &reply->attr, &r->entry_attr);
 		r->then(r);
 		return;
 	}
@@ -159,6 +159,7 @@ static void entry_step(struct request *r)
 		return;
 	}
 	r->entry_attr = call->attr;
+	r->looked = r->looked || call->by_sidecar; /* these are the file's own attributes */
 	if (!settle_entry(r))
 		r->then(r);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/request/request.h"
+#include "fuse/shortcut/shortcut.h"
 
 #include <string.h>
 
@@ -180,7 +181,11 @@ static void on_call_answered(struct nfs_call *call)
 {
 	struct request *r = CONTAINER_OF(call, struct request, call);
 
+	if (call->by_sidecar)
+		r->operation.path = OPERATION_BY_SIDECAR;
 	learn_from_answer(r);
+	if (r->fs->shortcut)
+		shortcut_learn(r->fs->shortcut, call);
 	search_acl_ask(r->fs, r->inode, &call->cred);
 	if (r->groups_later && groups_are_needed(r)) {
 		request_groups(r);

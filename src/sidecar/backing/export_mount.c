@@ -130,6 +130,29 @@ int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *
 	return h->is_root || is_own_handle(fd, h) ? steal_fd(&fd) : -ESTALE;
 }
 
+int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h)
+{
+	_cleanup_close_ int fd = open_handle(m->root, h, O_PATH | O_DIRECTORY);
+
+	if (fd < 0)
+		return fd;
+	return h->is_root || is_own_handle(fd, h) ? steal_fd(&fd) : -ESTALE;
+}
+
+int export_mount_handle(int fd, struct nfs_handle *ret)
+{
+	union file_handle_room u = {.handle.handle_bytes = NFS_HANDLE_MAX_KERNEL};
+	int mount_id;
+
+	if (name_to_handle_at(fd, "", &u.handle, &mount_id, AT_EMPTY_PATH) < 0)
+		return -errno;
+	ret->is_root = false;
+	ret->kernel_type = u.handle.handle_type;
+	ret->kernel_length = u.handle.handle_bytes;
+	memcpy(ret->kernel, u.bytes + offsetof(struct file_handle, f_handle), u.handle.handle_bytes);
+	return 0;
+}
+
 int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how)
 {
 	static const int flags[] = {[EXPORT_MOUNT_PATH] = O_PATH,

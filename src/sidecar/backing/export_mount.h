@@ -47,6 +47,15 @@ int export_mount_check(const struct export_mount *m, const char *path);
  */
 int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h);
 
+/*
+ * An O_PATH descriptor of the directory on the mount itself, where names lead to what is mounted there. Errors as
+ * export_mount_resolve(), and -ENOTDIR.
+ */
+int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h);
+
+/* Replaces the file's part of a handle by the handle of the file behind the descriptor. 0 or a negative errno. */
+int export_mount_handle(int fd, struct nfs_handle *ret);
+
 enum export_mount_open {
 	EXPORT_MOUNT_READ,
 	EXPORT_MOUNT_READ_ON_CLONE,

@@ -24,6 +24,7 @@ struct packet {
 		struct broker_copy copy;
 		struct broker_truncate truncate;
 		struct broker_sync_dir sync_dir;
+		struct broker_lookup lookup;
 		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} body;
 	int fd; /* the descriptor of PROVE or HELLO, which the receiver owns; or -1 */

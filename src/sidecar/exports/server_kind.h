@@ -47,8 +47,16 @@ struct server_kind {
 	 */
 	int (*managed_groups)(struct broker_cred *cred);
 
+	/*
+	 * The name (comm) of the server's process, whose view of mounts decides where a name leads; NULL: the kernel
+	 * serves, and leaves an exported filesystem only where the export has crossmnt.
+	 */
+	const char *process;
+
 	/* Takes a handle apart. REASON_NONE, or why the handle gets no grants. Pure. */
 	enum reason (*decode)(const struct broker_fh *fh, struct nfs_handle *ret);
+	/* Puts a handle together, as the server makes it for NFSv3. 0, or -EOVERFLOW. Pure. */
+	int (*encode)(const struct nfs_handle *h, struct broker_fh *ret);
 	/* True if the handle may be of this export; cheap, a first selection. */
 	bool (*names)(const struct export_entry *e, const struct nfs_handle *h);
 	/* True if the handle is of the export whose directory is id. c: the entry for the peer, or NULL. */
@@ -81,6 +89,11 @@ struct server_kind {
 	 * read-only.
 	 */
 	int (*access)(const struct access_file *f, const struct broker_cred *cred, bool export_writable);
+	/*
+	 * True if the server's own rule allows the search of a directory, without the kernel's permission check, which
+	 * the caller makes.
+	 */
+	bool (*may_search)(const struct access_file *f, const struct broker_cred *cred);
 	/*
 	 * True if the server's own rule for READ or WRITE allows the access, without the kernel's permission check. The
 	 * owner is always allowed; the caller handles the owner.

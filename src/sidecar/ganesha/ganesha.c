@@ -80,7 +80,9 @@ const struct server_kind server_ganesha = {
 	.port = port,
 	.serves = serves,
 	.managed_groups = managed_groups,
+	.process = "ganesha.nfsd",
 	.decode = handle_ganesha_decode,
+	.encode = handle_ganesha_encode,
 	.names = names,
 	.owns = owns,
 	.know_names = names_ganesha,
@@ -88,6 +90,7 @@ const struct server_kind server_ganesha = {
 	.path = unseen_path,
 	.squash = rights_ganesha_squash,
 	.access = rights_ganesha_access,
+	.may_search = rights_ganesha_may_search,
 	.may_read = rights_ganesha_may_read,
 	.may_write = rights_ganesha_may_write,
 };

@@ -102,3 +102,44 @@ enum reason handle_ganesha_decode(const struct broker_fh *fh, struct nfs_handle 
 	*ret = h;
 	return REASON_NONE;
 }
+
+/* Writes the handle's type in the fewest bytes. Returns their number, and sets the width. */
+static size_t encode_type(int type, uint8_t *p, uint8_t *ret_width)
+{
+	int16_t type16 = (int16_t)type;
+	int32_t type32 = type;
+
+	if (type == (int)(uint8_t)type) {
+		*ret_width = KERNEL_TYPE_8;
+		p[0] = (uint8_t)type;
+		return 1;
+	}
+	if (type == type16) {
+		*ret_width = KERNEL_TYPE_16;
+		memcpy(p, &type16, sizeof(type16));
+		return sizeof(type16);
+	}
+	*ret_width = KERNEL_TYPE_MASK;
+	memcpy(p, &type32, sizeof(type32));
+	return sizeof(type32);
+}
+
+int handle_ganesha_encode(const struct nfs_handle *h, struct broker_fh *ret)
+{
+	uint8_t *p = ret->data;
+	uint8_t width;
+	size_t n = HEADER + 1;
+
+	if (h->kernel_length > MAX_KERNEL)
+		return -EOVERFLOW;
+	*ret = (struct broker_fh){.data = {VERSION, OUR_FLAGS, (uint8_t)(h->export_id >> 8), (uint8_t)h->export_id}};
+	memcpy(p + n, h->fsid, h->fsid_length);
+	n += h->fsid_length;
+	n += encode_type(h->kernel_type, p + n, &width);
+	memcpy(p + n, h->kernel, h->kernel_length);
+	n += h->kernel_length;
+	p[HEADER] = h->fsid_type | width;
+	p[HEADER - 1] = (uint8_t)(n - HEADER);
+	ret->length = (uint32_t)(n + 3) / 4 * 4;
+	return 0;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Takes NFS-Ganesha's file handles apart. Pure: looks nothing up and trusts no byte.
+ * Takes NFS-Ganesha's file handles apart, and puts them together. Pure: looks nothing up and trusts no byte.
  *
  *   0x43, flags, export id (16 bits, network order), length of the opaque part, opaque part,
  *   zeros up to a multiple of 4 in NFSv3 (nfs_fh.h, file_handle_v3; nfs3_sizeof_handle)
@@ -27,3 +27,6 @@ enum ganesha_fsid {
  * filesystem (export 0), handles of data servers, dummies. REASON_EXPORT_OPTIONS for an fsid type that gets no grants.
  */
 enum reason handle_ganesha_decode(const struct broker_fh *fh, struct nfs_handle *ret);
+
+/* server_kind.encode */
+int handle_ganesha_encode(const struct nfs_handle *h, struct broker_fh *ret);

@@ -61,6 +61,11 @@ int rights_ganesha_access(const struct access_file *f, const struct broker_cred 
 	return bits;
 }
 
+bool rights_ganesha_may_search(const struct access_file *f, const struct broker_cred *cred)
+{
+	return (rwx(f, cred) & 01) != 0;
+}
+
 bool rights_ganesha_may_read(const struct access_file *f, const struct broker_cred *cred)
 {
 	return cred->uid == f->uid || (rwx(f, cred) & 05) != 0;

@@ -23,6 +23,9 @@ int rights_ganesha_squash(const struct export_perms *perms, const struct broker_
 /* server_kind.access, as nfs_access_op() does it. export_writable: the export's Access_Type is RW. */
 int rights_ganesha_access(const struct access_file *f, const struct broker_cred *cred, bool export_writable);
 
+/* True if the search of a directory is allowed: the FSAL_X_OK of nfs3_lookup.c. */
+bool rights_ganesha_may_search(const struct access_file *f, const struct broker_cred *cred);
+
 /* True if READ is allowed (nfs3_read.c): who may execute a file may read it. */
 bool rights_ganesha_may_read(const struct access_file *f, const struct broker_cred *cred);
 

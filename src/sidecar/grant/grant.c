@@ -129,8 +129,7 @@ static void register_file(const struct grant_context *g, const struct access_fil
 	}
 }
 
-/* The credential that the server would act with. */
-static int squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
+int grant_squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
 	enum reason *ret_reason)
 {
 	struct broker_cred wire = *asked;
@@ -162,7 +161,7 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
 	int r = fd < 0 ? -ESTALE : grant_attributes(fd, &stx, &attr);
 
 	if (r >= 0)
-		r = squash(g, &request->cred, ret_cred, &reason);
+		r = grant_squash(g, &request->cred, ret_cred, &reason);
 	if (r < 0)
 		return r;
 	if (!S_ISREG(stx.stx_mode) || (stx.stx_mode & (S_ISUID | S_ISGID)) != 0)
@@ -188,7 +187,7 @@ int grant_directory(const struct grant_context *g, const struct broker_sync_dir 
 	int r = fd < 0 ? fd : grant_attributes(fd, &stx, &attr);
 
 	if (r >= 0 && S_ISDIR(stx.stx_mode)) {
-		r = squash(g, &request->cred, &cred, ret_reason);
+		r = grant_squash(g, &request->cred, &cred, ret_reason);
 		if (r < 0)
 			return r;
 		r = export_mount_open_file(g->at->mount, &g->at->handle, EXPORT_MOUNT_READ);
@@ -222,7 +221,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	}
 	if ((request->flags & BROKER_OPEN_ATTR) != 0)
 		return;
-	r = squash(g, &request->cred, &ret->cred, &reason);
+	r = grant_squash(g, &request->cred, &ret->cred, &reason);
 	if (r < 0) {
 		fail(reply, r, reason);
 		return;

@@ -23,6 +23,8 @@ struct grant_context {
 	int fuse_fd;       /* the descriptor on which ids are registered; -1: the client has sent none */
 };
 
+struct statx;
+
 /* The grant that belongs to a reply; the caller owns the descriptors. */
 struct grant {
 	int kept;      /* the O_RDONLY descriptor for COMMIT, SEEK and so on, opened before the id was made; or -1 */
@@ -47,6 +49,9 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
  */
 int grant_directory(const struct grant_context *g, const struct broker_sync_dir *request, enum reason *ret_reason);
 
+/* The credential that the server would act with. -EACCES and a reason if the server refuses the call. */
+int grant_squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
+	enum reason *ret_reason);
+
 /* The attributes of an O_PATH descriptor, in the layout of the protocol. */
-struct statx;
 int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret);

@@ -7,10 +7,12 @@
 #include "base/clock.h"
 #include "mount/mountinfo.h"
 #include "sidecar/host/nfs_server.h"
+#include "sidecar/host/server_view.h"
 
 #define FIRST_FREE_PORT  1024 /* lower ports are reserved for root: the option secure */
 #define CONNECTED_FOR_MS 1000
 #define SAID_FOR_MS      1000
+#define VIEWED_FOR_MS    1000
 
 int locator_init(struct locator *l, struct export_table *table)
 {
@@ -265,10 +267,17 @@ static bool is_connected(struct locator *l)
 	return l->connected_ms != 0;
 }
 
+/* The slot behind the last one is filled. */
+static void add_slot(struct locator *l)
+{
+	LOCKED(&l->lock);
+	l->nslots++;
+}
+
 enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct location *ret)
 {
 	enum reason reason = l->table->server->decode(fh, &ret->handle);
-	const struct export_client *client;
+	const struct export_client *client = NULL;
 	struct locator_slot *slot;
 
 	if (reason != REASON_NONE)
@@ -305,23 +314,39 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 			free(found.path);
 			return reason;
 		}
-		slot->handle = ret->handle;
-		slot->entry = found.entry;
-		slot->path = found.path;
-		slot->asked_ms = 0;
-		{
-			LOCKED(&l->lock);
-			l->nslots++;
-		}
+		*slot = (struct locator_slot){.handle = ret->handle,
+			.entry = found.entry,
+			.path = found.path,
+			.mount = slot->mount};
+		client = found.client;
 		ret->perms = found.perms;
+		add_slot(l);
 		reason = follow_server(l, slot, &ret->perms);
 	}
 	if (reason != REASON_NONE)
 		return reason;
 	l->used[slot->entry - l->table->entries] = true;
-	ret->entry = slot->entry;
-	ret->mount = slot->mount;
+	*ret = (struct location){.handle = ret->handle,
+		.entry = slot->entry,
+		.perms = ret->perms,
+		.mount = slot->mount,
+		.crossmnt = client != NULL && client->crossmnt,
+		.slot = slot};
 	return REASON_NONE;
+}
+
+bool locator_same_view(struct locator *l, const struct location *at)
+{
+	const char *process = l->table->server->process;
+	uint64_t now = now_ms();
+
+	if (process == NULL)
+		return !at->crossmnt;
+	if (at->slot->viewed_ms == 0 || now - at->slot->viewed_ms >= VIEWED_FOR_MS) {
+		at->slot->viewed_ms = now;
+		at->slot->same_view = server_view_is_ours(process, at->slot->path);
+	}
+	return at->slot->same_view;
 }
 
 void locator_look(struct locator *l, void (*look)(const char *path, const struct export_mount *m, void *arg), void *arg)

@@ -23,11 +23,15 @@
 
 #define LOCATOR_MAX_MOUNTS 16 /* exports that one session uses at a time */
 
+struct locator_slot;
+
 struct location {
 	struct nfs_handle handle;
 	const struct export_entry *entry; /* belongs to the table */
 	struct export_perms perms;
 	struct export_mount *mount; /* belongs to the locator */
+	bool crossmnt;              /* the server goes on into filesystems that are mounted below */
+	struct locator_slot *slot;
 };
 
 struct locator_slot {
@@ -38,7 +42,9 @@ struct locator_slot {
 	/* The running server's options for the path (server_kind.terms), at most one second old. */
 	struct export_perms said;
 	bool says;
-	uint64_t asked_ms; /* 0: never */
+	uint64_t asked_ms;  /* 0: never */
+	bool same_view;     /* locator_same_view(), at most one second old */
+	uint64_t viewed_ms; /* 0: never */
 };
 
 struct locator {
@@ -60,6 +66,12 @@ int locator_set_peer(struct locator *l, const struct ip_address *address, uint16
 
 /* REASON_NONE with *ret, which is valid until the next call; or the reason why the peer gets no grant. */
 enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct location *ret);
+
+/*
+ * True if the NFS server sees the mounts below the export that this process sees. The answer is at most one second old.
+ * *at is from the last locator_find().
+ */
+bool locator_same_view(struct locator *l, const struct location *at);
 
 /*
  * Takes over the reference to a new table. 1 if an export that the session used has changed, 0 if not; -ENOMEM, and

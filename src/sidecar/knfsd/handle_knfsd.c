@@ -68,3 +68,19 @@ enum reason handle_knfsd_decode(const struct broker_fh *fh, struct nfs_handle *r
 	*ret = h;
 	return REASON_NONE;
 }
+
+int handle_knfsd_encode(const struct nfs_handle *h, struct broker_fh *ret)
+{
+	size_t n = HEADER + h->fsid_length;
+
+	/* fh_compose() fails for other types, and the kernel's handles have whole words. The root's handle may have an
+	 * fsid that only roots have. */
+	if (h->is_root || h->kernel_type <= 0 || h->kernel_type > UINT8_MAX || h->kernel_length % 4 != 0 ||
+		h->fsid_type == KNFSD_FSID_MAJOR_MINOR)
+		return -EOVERFLOW;
+	*ret = (struct broker_fh){.length = (uint32_t)n + h->kernel_length,
+		.data = {VERSION, 0, h->fsid_type, (uint8_t)h->kernel_type}};
+	memcpy(ret->data + HEADER, h->fsid, h->fsid_length);
+	memcpy(ret->data + n, h->kernel, h->kernel_length);
+	return 0;
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Takes knfsd's file handles apart. Pure: looks nothing up and trusts no byte.
+ * Takes knfsd's file handles apart, and puts them together. Pure: looks nothing up and trusts no byte.
  *
  *   version 1, auth type 0, fsid type, file id type (one byte each), fsid, file id
  *   (include/linux/nfsd/nfsfh.h; fs/nfsd/nfsfh.c: fh_compose, nfsd_set_fh_dentry)
@@ -31,3 +31,6 @@ enum knfsd_fsid {
  * directory: only exports with subtree_check have such handles.
  */
 enum reason handle_knfsd_decode(const struct broker_fh *fh, struct nfs_handle *ret);
+
+/* server_kind.encode */
+int handle_knfsd_encode(const struct nfs_handle *h, struct broker_fh *ret);

@@ -211,7 +211,7 @@ static bool owns(const struct export_table *t, const struct export_client *c, co
 	return false;
 }
 
-/* ---- READ and WRITE: nfsd_permission() has no rule besides the kernel's ---- */
+/* ---- search, READ and WRITE: nfsd_permission() has no rule besides the kernel's ---- */
 
 static bool kernel_decides(const struct access_file *f, const struct broker_cred *cred)
 {
@@ -230,6 +230,7 @@ const struct server_kind server_knfsd = {
 	.serves = serves,
 	.managed_groups = managed_groups,
 	.decode = handle_knfsd_decode,
+	.encode = handle_knfsd_encode,
 	.names = names,
 	.owns = owns,
 	.know_names = names_knfsd,
@@ -237,6 +238,7 @@ const struct server_kind server_knfsd = {
 	.path = path_of,
 	.squash = rights_knfsd_squash,
 	.access = rights_knfsd_access,
+	.may_search = kernel_decides,
 	.may_read = kernel_decides,
 	.may_write = kernel_decides,
 };

@@ -7,6 +7,7 @@
 
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
+#include "sidecar/names/lookup.h"
 
 /* ---- OPEN, RELEASE ---- */
 
@@ -105,6 +106,23 @@ static int on_open(struct session *s, struct packet *p)
 	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
+}
+
+static int on_lookup(struct session *s, struct packet *p)
+{
+	const struct broker_lookup *body = &p->body.lookup;
+	struct location at;
+	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
+	enum reason reason = find_claimed(s, &body->dir, &body->cred, &at);
+	struct broker_found reply = {0};
+
+	if (reason == REASON_NONE && !locator_same_view(&s->locator, &at))
+		reason = REASON_OTHER_MOUNTS;
+	if (reason == REASON_NONE)
+		names_lookup(&g, body, &reply);
+	else
+		reply = (struct broker_found){.error = session_error_of(reason), .reason = reason};
+	return packet_send(s->client->socket, BROKER_LOOKUP | BROKER_REPLY, p->header.id, &reply, -1);
 }
 
 static int on_release(struct session *s, struct packet *p)
@@ -259,6 +277,7 @@ static const session_handler_fn handlers[] = {
 	[BROKER_TRUNCATE] = on_truncate,
 	[BROKER_SYNC_DIR] = on_sync_dir,
 	[BROKER_PROVE] = session_on_prove,
+	[BROKER_LOOKUP] = on_lookup,
 };
 
 session_handler_fn session_handler(uint32_t type)

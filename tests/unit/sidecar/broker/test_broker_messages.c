@@ -30,6 +30,7 @@ static const struct {
 	{BROKER_COPY, 48, 32, SESSION_READY, false, -1, -1},
 	{BROKER_TRUNCATE, 232, 112, SESSION_READY, false, 0, 132},
 	{BROKER_SYNC_DIR, 224, 24, SESSION_READY, false, 0, 132},
+	{BROKER_LOOKUP, 480, 336, SESSION_READY, false, 0, 132},
 	{BROKER_PROVE, 16, 24, SESSION_MATCHED, true, -1, -1},
 	{BROKER_MATCHED, 80, 0, 0, false, -1, -1},
 	{BROKER_REVOKE, 24, 0, 0, false, -1, -1},
@@ -119,7 +120,7 @@ static void there_are_no_other_messages(void **state)
 		packets += length != 0;
 	}
 	assert_int_equal(messages, ARRAY_SIZE(expected));
-	assert_int_equal(packets, 27);
+	assert_int_equal(packets, 29);
 }
 
 static void every_request_and_nothing_else_has_a_handler(void **state)

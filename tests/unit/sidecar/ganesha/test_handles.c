@@ -86,6 +86,19 @@ static void the_pseudo_root_and_others_are_refused(void **state)
 	}
 }
 
+static void a_handle_is_made_as_the_server_makes_it(void **state)
+{
+	struct broker_fh fh = fh_of(real_file, sizeof(real_file)), made;
+	struct nfs_handle h;
+
+	assert_int_equal(handle_ganesha_decode(&fh, &h), REASON_NONE);
+	assert_int_equal(handle_ganesha_encode(&h, &made), 0);
+	assert_int_equal(made.length, fh.length);
+	assert_memory_equal(made.data, fh.data, sizeof(fh.data));
+	h.kernel_length = NFS_HANDLE_MAX_KERNEL; /* Ganesha has no room for it */
+	assert_int_equal(handle_ganesha_encode(&h, &made), -EOVERFLOW);
+}
+
 static void random_handles_do_no_harm(void **state)
 {
 	srandom(1);
@@ -98,6 +111,12 @@ static void random_handles_do_no_harm(void **state)
 		for (int j = random() % 4; j >= 0; j--)
 			fh.data[random() % 48] = (uint8_t)random();
 		if (handle_ganesha_decode(&fh, &h) == REASON_NONE) {
+			struct nfs_handle again;
+			struct broker_fh made;
+
+			assert_int_equal(handle_ganesha_encode(&h, &made), 0);
+			assert_int_equal(handle_ganesha_decode(&made, &again), REASON_NONE);
+			assert_memory_equal(&again, &h, sizeof(h));
 			assert_true(h.kernel_length <= NFS_HANDLE_MAX_KERNEL);
 			assert_int_not_equal(h.export_id, 0);
 			assert_true(h.fsid_length <= sizeof(h.fsid));
@@ -111,6 +130,7 @@ int main(void)
 		cmocka_unit_test(real_handles_are_understood),
 		cmocka_unit_test(lengths_must_be_exact),
 		cmocka_unit_test(the_pseudo_root_and_others_are_refused),
+		cmocka_unit_test(a_handle_is_made_as_the_server_makes_it),
 		cmocka_unit_test(random_handles_do_no_harm),
 	};
 

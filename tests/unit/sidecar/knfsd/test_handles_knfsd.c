@@ -168,6 +168,23 @@ static void statfs_is_the_uuid_where_there_is_no_other(void **state)
 	assert_false(owned((uint8_t[16]){0}, KNFSD_FSID_UUID16, 16, NULL, &id));
 }
 
+static void a_handle_is_made_as_the_server_makes_it(void **state)
+{
+	struct broker_fh fh = {.length = sizeof(whole_file)}, made;
+	struct nfs_handle h;
+
+	memcpy(fh.data, whole_file, sizeof(whole_file));
+	assert_int_equal(handle_knfsd_decode(&fh, &h), REASON_NONE);
+	assert_int_equal(handle_knfsd_encode(&h, &made), 0);
+	assert_int_equal(made.length, fh.length);
+	assert_memory_equal(made.data, fh.data, sizeof(fh.data));
+	h.kernel_length = 9; /* no whole words */
+	assert_int_equal(handle_knfsd_encode(&h, &made), -EOVERFLOW);
+	h.kernel_length = 8;
+	h.kernel_type = 256; /* more than a byte */
+	assert_int_equal(handle_knfsd_encode(&h, &made), -EOVERFLOW);
+}
+
 static void random_handles_do_no_harm(void **state)
 {
 	srandom(1);
@@ -197,6 +214,7 @@ int main(void)
 		cmocka_unit_test(each_kind_of_fsid_finds_its_export),
 		cmocka_unit_test(fsid_options_name_the_export),
 		cmocka_unit_test(statfs_is_the_uuid_where_there_is_no_other),
+		cmocka_unit_test(a_handle_is_made_as_the_server_makes_it),
 		cmocka_unit_test(random_handles_do_no_harm),
 	};
 

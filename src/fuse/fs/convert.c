@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/request/convert.h"
+#include "fuse/fs/convert.h"
 
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -21,7 +21,27 @@ struct broker_cred request_broker_cred(const struct nfs_cred *cred)
 	return b;
 }
 
-void request_attr_of_broker(const struct request *r, const struct broker_attr *attr, struct nfs_attr *ret)
+bool nfs_fh_of_broker(const struct broker_fh *fh, struct nfs_fh *ret)
+{
+	if (fh->length == 0 || fh->length > sizeof(ret->data))
+		return false;
+	ret->len = fh->length;
+	memcpy(ret->data, fh->data, fh->length);
+	return true;
+}
+
+bool broker_lookup_of_nfs(const struct nfs_call *call, struct broker_lookup *ret)
+{
+	size_t length = strlen(call->name);
+
+	if (length > BROKER_MAX_NAME)
+		return false;
+	*ret = (struct broker_lookup){.dir = request_broker_fh(&call->fh), .cred = request_broker_cred(&call->cred)};
+	memcpy(ret->name, call->name, length);
+	return true;
+}
+
+void attr_of_broker(const struct fs *fs, const struct broker_attr *attr, struct nfs_attr *ret)
 {
 	*ret = (struct nfs_attr){.mode = attr->mode,
 		.nlink = attr->nlink,
@@ -29,7 +49,7 @@ void request_attr_of_broker(const struct request *r, const struct broker_attr *a
 		.gid = attr->gid,
 		.size = attr->size,
 		.used = attr->used,
-		.fsid = r->fs->fsid,
+		.fsid = fs->fsid,
 		.fileid = attr->fileid,
 		.rdev_major = attr->rdev_major,
 		.rdev_minor = attr->rdev_minor,

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/shortcut/shortcut.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "fuse/fs/convert.h"
+#include "fuse/shortcut/proof.h"
+
+#define TICK_MS 1000 /* between two looks at the waiting questions */
+
+/* A question to the sidecar. Freed by its answer. */
+struct question {
+	struct broker_call broker;
+	struct list node; /* of shortcut.questions */
+	struct shortcut *shortcut;
+	struct nfs_call *call; /* NULL: the NFS server has it */
+	uint64_t since;        /* now_ms() */
+	uint64_t generation;   /* of the session */
+};
+
+struct shortcut {
+	struct server server; /* the one that the mount uses */
+	struct server *nfs;
+	struct fs *fs;
+	struct proof proof;
+	pthread_mutex_t lock;
+	struct list questions;
+	atomic_bool used;    /* since the last tick */
+	atomic_bool ticking; /* the probe's thread comes back within TICK_MS */
+	atomic_bool stalled; /* the sidecar has not answered in time, and nothing since */
+};
+
+static struct shortcut *of_server(struct server *server)
+{
+	return CONTAINER_OF(server, struct shortcut, server);
+}
+
+/* ---- the sidecar's answers ---- */
+
+/* Takes the call of an answered question; NULL if the NFS server has it. Frees the question. */
+static struct nfs_call *take_call(struct question *q)
+{
+	struct shortcut *s = q->shortcut;
+	struct nfs_call *call;
+
+	{
+		LOCKED(&s->lock);
+		call = q->call;
+		list_remove(&q->node);
+	}
+	free(q);
+	return call;
+}
+
+static void lookup_answered(struct broker_call *broker, int error, const void *body)
+{
+	struct question *q = CONTAINER_OF(broker, struct question, broker);
+	const struct broker_found *found = body;
+	struct shortcut *s = q->shortcut;
+	uint64_t generation = q->generation;
+	struct nfs_call *call = take_call(q);
+
+	if (error == 0)
+		s->stalled = false;
+	if (error == 0 && found->reason == REASON_OTHER_MOUNTS)
+		proof_withdraw(&s->proof, generation, REASON_OTHER_MOUNTS);
+	if (!call)
+		return;
+	if (error < 0 || found->reason != REASON_NONE || (found->error != 0 && found->error != -ENOENT) ||
+		(found->error == 0 && !nfs_fh_of_broker(&found->fh, &call->new_fh))) {
+		server_submit(s->nfs, call);
+		return;
+	}
+	call->error = found->error;
+	call->by_sidecar = true;
+	call->has_attr = found->error == 0;
+	if (call->has_attr)
+		attr_of_broker(s->fs, &found->attr, &call->attr);
+	call->dir = (struct nfs_wcc){.has_after = true};
+	attr_of_broker(s->fs, &found->dir, &call->dir.after);
+	call->done(call);
+}
+
+static void attributes_answered(struct broker_call *broker, int error, const void *body)
+{
+	struct question *q = CONTAINER_OF(broker, struct question, broker);
+	const struct broker_open_reply *reply = body;
+	struct shortcut *s = q->shortcut;
+	struct nfs_call *call = take_call(q);
+
+	if (error == 0)
+		s->stalled = false;
+	if (!call)
+		return;
+	if (error < 0 || reply->error < 0) {
+		server_submit(s->nfs, call);
+		return;
+	}
+	call->error = 0;
+	call->by_sidecar = true;
+	call->has_attr = true;
+	attr_of_broker(s->fs, &reply->attr, &call->attr);
+	call->done(call);
+}
+
+/* ---- calls ---- */
+
+/* Remembers a question before it is sent. NULL without memory. */
+static struct question *ask(struct shortcut *s, struct nfs_call *call,
+	void (*done)(struct broker_call *broker, int error, const void *body))
+{
+	struct question *q = calloc(1, sizeof(*q));
+
+	if (!q)
+		return NULL;
+	q->broker.done = done;
+	q->shortcut = s;
+	q->call = call;
+	q->since = now_ms();
+	q->generation = fs_generation(s->fs);
+	{
+		LOCKED(&s->lock);
+		list_append(&s->questions, &q->node);
+	}
+	s->used = true;
+	if (!atomic_exchange(&s->ticking, true))
+		probe_wake(s->fs->probe);
+	return q;
+}
+
+static bool ask_name(struct shortcut *s, struct nfs_call *call)
+{
+	struct broker_lookup body;
+	struct question *q = broker_lookup_of_nfs(call, &body) ? ask(s, call, lookup_answered) : NULL;
+
+	if (q)
+		probe_send(s->fs->probe, &q->broker, BROKER_LOOKUP, &body, sizeof(body));
+	return q != NULL;
+}
+
+static bool ask_attributes(struct shortcut *s, struct nfs_call *call)
+{
+	struct broker_open body = {.fh = request_broker_fh(&call->fh), .flags = BROKER_OPEN_ATTR};
+	struct question *q = ask(s, call, attributes_answered);
+
+	if (q)
+		probe_send(s->fs->probe, &q->broker, BROKER_OPEN, &body, sizeof(body));
+	return q != NULL;
+}
+
+/* True if the sidecar will answer the call, or hand it on. */
+static bool takes_shortcut(struct shortcut *s, struct nfs_call *call)
+{
+	uint64_t generation = fs_generation(s->fs);
+
+	if (generation == 0 || s->stalled)
+		return false;
+	if (call->proc == NFS_GETATTR)
+		return ask_attributes(s, call);
+	return call->proc == NFS_LOOKUP && proof_is_there(&s->proof, generation) && ask_name(s, call);
+}
+
+static void submit(struct server *server, struct nfs_call *call)
+{
+	struct shortcut *s = of_server(server);
+
+	call->by_sidecar = false;
+	if (!takes_shortcut(s, call))
+		server_submit(s->nfs, call);
+}
+
+static int look_at_export(struct server *server, const struct nfs_fh *root, struct server_export *ret)
+{
+	struct shortcut *s = of_server(server);
+	int r = server_look_at_export(s->nfs, root, ret);
+
+	server->abilities = s->nfs->abilities;
+	return r;
+}
+
+static void create(struct server *server, struct nfs_call *call)
+{
+	call->by_sidecar = false;
+	server_create(of_server(server)->nfs, call);
+}
+
+static void append(struct server *server, struct nfs_call *call)
+{
+	call->by_sidecar = false;
+	server_append(of_server(server)->nfs, call);
+}
+
+static void stats(struct server *server, struct server_stats *ret)
+{
+	server_stats(of_server(server)->nfs, ret);
+}
+
+static void near(struct server *server)
+{
+	server_near(of_server(server)->nfs);
+}
+
+static void stop(struct server *server)
+{
+	server_stop(of_server(server)->nfs);
+}
+
+static void free_shortcut(struct server *server)
+{
+	struct shortcut *s = of_server(server);
+
+	s->nfs = server_free(s->nfs);
+	proof_done(&s->proof);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+static const struct server_ops ops = {.look_at_export = look_at_export,
+	.submit = submit,
+	.create = create,
+	.append = append,
+	.stats = stats,
+	.near = near,
+	.stop = stop,
+	.free = free_shortcut};
+
+int shortcut_new(struct fs *fs, struct server *nfs, struct shortcut **ret)
+{
+	struct shortcut *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->server = (struct server){.ops = &ops, .abilities = nfs->abilities};
+	s->nfs = nfs;
+	s->fs = fs;
+	proof_init(&s->proof, fs);
+	(void)pthread_mutex_init(&s->lock, NULL);
+	list_init(&s->questions);
+	*ret = s;
+	return 0;
+}
+
+struct server *shortcut_server(struct shortcut *s)
+{
+	return &s->server;
+}
+
+struct server *shortcut_nfs(struct shortcut *s)
+{
+	return s->nfs;
+}
+
+/* ---- questions that wait ---- */
+
+/* The call of the oldest question, if that waits too long; its answer will find none. *ret_left: questions wait. */
+static struct nfs_call *take_overdue(struct shortcut *s, uint64_t now, bool *ret_left)
+{
+	LOCKED(&s->lock);
+	*ret_left = false;
+	for (struct list *l = s->questions.next; l != &s->questions; l = l->next) {
+		struct question *q = CONTAINER_OF(l, struct question, node);
+
+		*ret_left |= q->call != NULL;
+		if (q->call && now - q->since >= SHORTCUT_PATIENCE_MS)
+			return STEAL_PTR(q->call);
+	}
+	return NULL;
+}
+
+int shortcut_housekeep(struct shortcut *s)
+{
+	struct nfs_call *call;
+	bool left;
+
+	while ((call = take_overdue(s, now_ms(), &left)) != NULL) {
+		s->stalled = true;
+		server_submit(s->nfs, call);
+	}
+	if (left || atomic_exchange(&s->used, false))
+		return TICK_MS;
+	s->ticking = false;
+	return -1;
+}
+
+void shortcut_learn(struct shortcut *s, const struct nfs_call *answered)
+{
+	uint64_t generation = fs_generation(s->fs);
+	bool has_name = answered->proc == NFS_LOOKUP || answered->proc == NFS_CREATE || answered->proc == NFS_MKDIR;
+
+	if (generation != 0 && has_name && answered->error == 0 && answered->new_fh.len > 0 && !answered->by_sidecar &&
+		probe_answers_names(s->fs->probe))
+		proof_try(&s->proof, generation, answered);
+}
+
+enum reason shortcut_reason(struct shortcut *s)
+{
+	uint64_t generation = fs_generation(s->fs);
+
+	if (generation == 0)
+		return REASON_SESSION_LOST;
+	return probe_answers_names(s->fs->probe) ? proof_reason(&s->proof, generation) : REASON_OTHER_MOUNTS;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The shortcut: a struct server in front of the NFS server's, which asks the sidecar first. LOOKUP and GETATTR take it
+ * during a session, one call at a time; all other calls go to the NFS server, and so does each call that the sidecar
+ * does not answer. The layers above see one server.
+ *
+ * Names take the shortcut only while the session has proved that both give files the same handles: the first names that
+ * the NFS server has answered are asked for at the sidecar, too, and SHORTCUT_PROOFS equal answers are the proof.
+ *
+ * A call that the sidecar has not answered within SHORTCUT_PATIENCE_MS goes to the NFS server, and no call takes the
+ * shortcut until the sidecar has answered one. So a stopped sidecar delays a process once.
+ *
+ * done() of a call runs on the probe's thread, or on that of the NFS server. struct shortcut belongs to the mount; its
+ * lock guards the questions under way and the proofs.
+ */
+#pragma once
+
+#include "fuse/fs/fs.h"
+#include "localiofs/reason.h"
+
+#define SHORTCUT_PROOFS      3
+#define SHORTCUT_PATIENCE_MS 2000
+
+struct shortcut;
+
+/* Takes nfs over. fs->probe is set before the first session, and may be NULL. -ENOMEM, and nfs stays the caller's. */
+int shortcut_new(struct fs *fs, struct server *nfs, struct shortcut **ret);
+
+/* The server that the mount uses; server_free() frees the shortcut with the NFS server's. */
+struct server *shortcut_server(struct shortcut *s);
+
+/* The NFS server itself, for the probe, which compares its answers with the sidecar's. */
+struct server *shortcut_nfs(struct shortcut *s);
+
+/*
+ * Gives calls that wait too long to the NFS server. On the probe's thread, as probe_options.housekeep, whose result it
+ * returns.
+ */
+int shortcut_housekeep(struct shortcut *s);
+
+/* The NFS server has answered a request's call: part of the proof. Any thread. */
+void shortcut_learn(struct shortcut *s, const struct nfs_call *answered);
+
+/* REASON_NONE if names take the shortcut now, or the reason why not. */
+enum reason shortcut_reason(struct shortcut *s);
