@@ -176,11 +176,14 @@ double request_tell_attributes(struct request *r, struct inode *i, const struct 
 
 	attr_to_stat(&r->fs->namespaces, attr, ret);
 	seconds = known_attributes(r->fs, i, attr, r->asked);
-	if (i->decoy) {
-		/* The daemon does not invalidate a decoy's attributes when the true inode changes. */
+	if (i->decoy)
 		ret->st_rdev = 0;
+	/*
+	 * A special file changes with its decoys, and they with it, for example by a rename through one of them. The
+	 * kernel takes them for other files, so it asks each time.
+	 */
+	if (is_special_file(i->type))
 		return 0;
-	}
 	/*
 	 * After a notification to forget attributes, the kernel does not cache attributes that it requested before
 	 * (fs/fuse/inode.c fuse_change_attributes_i). But it does cache those in the answer to a change
