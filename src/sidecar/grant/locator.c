@@ -13,14 +13,17 @@
 #define CONNECTED_FOR_MS 1000
 #define SAID_FOR_MS      1000
 #define VIEWED_FOR_MS    1000
+#define CHECKED_FOR_MS   1000
 
 int locator_init(struct locator *l, struct export_table *table)
 {
 	*l = (struct locator){.lock = PTHREAD_MUTEX_INITIALIZER,
 		.table = table,
+		.mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC),
 		.used = calloc(table->nentries + 1, sizeof(bool))};
 	if (l->used != NULL)
 		return 0;
+	close_fdp(&l->mounts_fd);
 	l->table = export_table_unref(table);
 	return -ENOMEM;
 }
@@ -30,6 +33,7 @@ void locator_done(struct locator *l)
 	locator_drop_mounts(l);
 	free(l->used);
 	peer_done(&l->peer);
+	close_fdp(&l->mounts_fd);
 	(void)export_table_unref(l->table);
 }
 
@@ -274,6 +278,25 @@ static void add_slot(struct locator *l)
 	l->nslots++;
 }
 
+void locator_mounts_changed(struct locator *l)
+{
+	for (unsigned i = 0; i < l->nslots; i++)
+		l->slots[i].checked_ms = l->slots[i].viewed_ms = 0;
+}
+
+/* 0 if the slot's path leads to its mount, as far as it must be known (see the header); -ESTALE if not. */
+static int check_mount(const struct locator *l, struct locator_slot *slot)
+{
+	uint64_t now = now_ms();
+	int r;
+
+	if (l->mounts_fd >= 0 && slot->checked_ms != 0 && now - slot->checked_ms < CHECKED_FOR_MS)
+		return 0;
+	r = export_mount_check(slot->mount, slot->path);
+	slot->checked_ms = now;
+	return r;
+}
+
 enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct location *ret)
 {
 	enum reason reason = l->table->server->decode(fh, &ret->handle);
@@ -294,7 +317,7 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		reason = authorise(l, slot->entry, &ret->perms, &client);
 		if (reason != REASON_NONE)
 			return reason;
-		if (export_mount_check(slot->mount, slot->path) < 0) {
+		if (check_mount(l, slot) < 0) {
 			drop_slot(l, (unsigned)(slot - l->slots)); /* the next request searches again */
 			return REASON_WRONG_EXPORT;
 		}

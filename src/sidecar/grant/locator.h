@@ -10,6 +10,12 @@
  * does not look into mounts of other hosts' files or into automount points, because that could wait for ever.
  *
  * The NFS server's connection from the peer is asked for again during the session, at most once per second.
+ *
+ * An export's path must still lead to the mount that was opened. This is checked at the first request after a change of
+ * any mount, and at the first request of each second: a renamed directory above the export changes no mount, and the
+ * server itself goes on with the directory that it has open. The owner polls mounts_fd before each request, together
+ * with the request, and calls locator_mounts_changed(): so no request is answered after a change of mounts by the
+ * mount from before. Without /proc the check is made at each request.
  */
 #pragma once
 
@@ -42,9 +48,10 @@ struct locator_slot {
 	/* The running server's options for the path (server_kind.terms), at most one second old. */
 	struct export_perms said;
 	bool says;
-	uint64_t asked_ms;  /* 0: never */
-	bool same_view;     /* locator_same_view(), at most one second old */
-	uint64_t viewed_ms; /* 0: never */
+	uint64_t asked_ms;   /* 0: never */
+	uint64_t checked_ms; /* when the path was last seen to lead to the mount; 0: check at the next request */
+	uint64_t viewed_ms;  /* when same_view was found out; 0: never */
+	bool same_view;      /* locator_same_view() */
 };
 
 struct locator {
@@ -54,7 +61,8 @@ struct locator {
 	pthread_mutex_t lock;  /* guards changes of nslots and of the mounts and paths of slots from locator_look() */
 	struct locator_slot slots[LOCATOR_MAX_MOUNTS];
 	unsigned nslots;
-	bool *used; /* one per entry of the table: the session has a grant from this export */
+	int mounts_fd; /* mountinfo: poll(2) reports POLLPRI once per change of this process's mounts; or -1 */
+	bool *used;    /* one per entry of the table: the session has a grant from this export */
 };
 
 /* Takes over the reference to the table. */
@@ -63,6 +71,9 @@ void locator_done(struct locator *l);
 
 /* Sets the session's peer, at the match. Waits for name services. 0 or -ENOMEM. */
 int locator_set_peer(struct locator *l, const struct ip_address *address, uint16_t port);
+
+/* mounts_fd was readable: checks the paths of all exports at their next request. */
+void locator_mounts_changed(struct locator *l);
 
 /* REASON_NONE with *ret, which is valid until the next call; or the reason why the peer gets no grant. */
 enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct location *ret);

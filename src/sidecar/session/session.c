@@ -150,22 +150,29 @@ static int on_timeout(struct session *s)
 static int loop(struct session *s)
 {
 	struct pollfd fds[] = {{.fd = s->client->socket, .events = POLLIN},
-		{.fd = s->client->wake.fd, .events = POLLIN}};
+		{.fd = s->client->wake.fd, .events = POLLIN}, {.events = POLLPRI}};
+	uint64_t used_ms = now_ms(); /* the time of the last request */
 	int r;
 
 	for (;;) {
-		int64_t left = (int64_t)(s->deadline_ms - now_ms());
+		uint64_t now = now_ms();
+		int64_t left = (int64_t)(s->deadline_ms - now), unused = (int64_t)(used_ms + IDLE_MS - now);
 		bool pins = s->state == SESSION_READY && s->locator.nslots > 0 && backing_table_count(&s->ids) == 0;
 
 		if (left <= 0)
 			return on_timeout(s);
-		r = poll(fds, ARRAY_SIZE(fds), (int)(pins ? MIN(left, IDLE_MS) : left));
+		if (pins && unused <= 0) {
+			locator_drop_mounts(&s->locator);
+			pins = false;
+		}
+		fds[2].fd = s->locator.nslots > 0 ? s->locator.mounts_fd : -1;
+		r = poll(fds, ARRAY_SIZE(fds), (int)(pins ? MIN(left, unused) : left));
 		if (r < 0 && errno != EINTR)
 			return -errno;
-		if (r == 0 && pins)
-			locator_drop_mounts(&s->locator);
 		if (r <= 0)
 			continue;
+		if (fds[2].revents != 0)
+			locator_mounts_changed(&s->locator);
 		/* New export options are valid for every request that comes after them. */
 		if (fds[1].revents != 0) {
 			r = on_event(s);
@@ -174,6 +181,7 @@ static int loop(struct session *s)
 		}
 		if (fds[0].revents == 0)
 			continue;
+		used_ms = now_ms();
 		r = on_packet(s);
 		if (r < 0)
 			return r;
