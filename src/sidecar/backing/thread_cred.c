@@ -31,23 +31,6 @@ static const struct {
 /* The capabilities of a thread that registers: no FSETID, SYS_RESOURCE, DAC_OVERRIDE, DAC_READ_SEARCH. */
 static const unsigned registrar[] = {CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID};
 
-static int set_effective(const unsigned *caps, size_t n)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
-
-	if (syscall(SYS_capget, &header, data) < 0)
-		return -errno;
-	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		data[i].effective = 0;
-	for (size_t i = 0; i < n; i++)
-		data[CAP_TO_INDEX(caps[i])].effective |= CAP_TO_MASK(caps[i]);
-	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
-		data[i].effective &= data[i].permitted;
-	header.pid = 0;
-	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
-}
-
 int thread_cred_check(char *ret_missing, size_t size)
 {
 	size_t used = 0;
@@ -100,12 +83,66 @@ int thread_cred_confine(bool bind_reserved)
 	return 0;
 }
 
+typedef struct __user_cap_data_struct capabilities[_LINUX_CAPABILITY_U32S_3];
+
 /* The thread's present credentials, so that calls without an effect are left out. */
 static _Thread_local struct {
 	struct broker_cred cred;
-	bool known;     /* cred is valid; false until the thread's first change */
-	bool registrar; /* the effective capabilities are the registrar's */
+	bool known;             /* cred is valid; false until the thread's first change */
+	bool reduced;           /* the effective capabilities are the registrar's by set_effective() */
+	bool read;              /* permitted is valid */
+	capabilities permitted; /* as capget(2) fills it; no function below changes the permitted set */
+	bool dropped;           /* the kernel leaves exactly the registrar's capabilities when fsuid is not 0 */
 } now;
+
+static int get_capabilities(capabilities ret)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+	return syscall(SYS_capget, &header, ret) < 0 ? -errno : 0;
+}
+
+/* The capabilities of the list that the thread may have. */
+static int effective_of(const unsigned *caps, size_t n, capabilities ret)
+{
+	int r = now.read ? 0 : get_capabilities(now.permitted);
+
+	if (r < 0)
+		return r;
+	now.read = true;
+	memcpy(ret, now.permitted, sizeof(now.permitted));
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		ret[i].effective = 0;
+	for (size_t i = 0; i < n; i++)
+		ret[CAP_TO_INDEX(caps[i])].effective |= CAP_TO_MASK(caps[i]);
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		ret[i].effective &= ret[i].permitted;
+	return 0;
+}
+
+static int set_effective(const unsigned *caps, size_t n)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	capabilities data;
+	int r = effective_of(caps, n, data);
+
+	if (r < 0)
+		return r;
+	return syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
+/* True if the effective capabilities are now those of the list. */
+static bool has_effective(const unsigned *caps, size_t n)
+{
+	capabilities want, have;
+
+	if (effective_of(caps, n, want) < 0 || get_capabilities(have) < 0)
+		return false;
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		if (want[i].effective != have[i].effective)
+			return false;
+	return true;
+}
 
 static bool same_groups(const struct broker_cred *cred)
 {
@@ -129,6 +166,13 @@ static int set_groups(const struct broker_cred *cred)
 }
 
 /* setfsuid() and setfsgid() report no errors; a call with -1 changes nothing and returns the present value. */
+static int become_user(uint32_t uid)
+{
+	(void)setfsuid(uid);
+	now.cred.uid = (uid_t)setfsuid((uid_t)-1);
+	return now.cred.uid == uid ? 0 : -EPERM;
+}
+
 int thread_cred_become(const struct broker_cred *cred)
 {
 	bool known = now.known;
@@ -144,20 +188,22 @@ int thread_cred_become(const struct broker_cred *cred)
 		(void)setfsgid(cred->gid);
 		now.cred.gid = (gid_t)setfsgid((gid_t)-1);
 	}
-	if (!known || now.cred.uid != cred->uid) {
-		(void)setfsuid(cred->uid);
-		now.cred.uid = (uid_t)setfsuid((uid_t)-1);
-	}
-	return now.cred.gid == cred->gid && now.cred.uid == cred->uid ? 0 : -EPERM;
+	if (!known || now.cred.uid != cred->uid)
+		r = become_user(cred->uid);
+	return r < 0 || now.cred.gid == cred->gid ? r : -EPERM;
 }
 
 int thread_cred_become_registrar(const struct broker_cred *cred)
 {
 	int r = thread_cred_become(cred);
 
-	if (r < 0)
+	if (r < 0 || (cred->uid != 0 && now.dropped))
 		return r;
-	now.registrar = true;
+	/* The thread's first look is valid for later ones: the kernel's rule and the permitted set do not change. */
+	now.dropped = cred->uid != 0 && has_effective(registrar, ARRAY_SIZE(registrar));
+	if (now.dropped)
+		return 0;
+	now.reduced = true;
 	return set_effective(registrar, ARRAY_SIZE(registrar));
 }
 
@@ -168,18 +214,18 @@ bool thread_cred_allows(int fd, int mode)
 
 void thread_cred_restore(void)
 {
-	static const struct broker_cred root;
 	unsigned caps[ARRAY_SIZE(kept) + 1];
-	int r;
+	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		caps[i] = kept[i].cap;
 	caps[ARRAY_SIZE(kept)] = CAP_NET_BIND_SERVICE;
 	/* CAP_SETUID and CAP_SETGID stayed effective; uid 0 gives the others back, capabilities(7). */
-	r = thread_cred_become(&root);
-	if (r >= 0 && now.registrar)
+	if (!now.known || now.cred.uid != 0)
+		r = become_user(0);
+	if (r >= 0 && now.reduced)
 		r = set_effective(caps, ARRAY_SIZE(caps));
-	now.registrar = false;
+	now.reduced = false;
 	if (r < 0) {
 		log_error("credentials cannot be restored: %s", strerror(-r));
 		abort();

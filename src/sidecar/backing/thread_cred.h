@@ -7,6 +7,10 @@
  * only. While fsuid is not 0 the kernel drops the filesystem capabilities, and gives them back afterwards
  * (capabilities(7), "Effect of user ID changes"). After each thread_cred_become() the caller makes the calls that need
  * the credential, and then thread_cred_restore().
+ *
+ * thread_cred_restore() leaves fsgid and groups as they are, because the thread's next caller is most likely in the
+ * same groups, and because they give nothing to uid 0 with CAP_DAC_OVERRIDE. So between two credentials a thread makes
+ * no files, and does not open the files of other processes in /proc (ptrace(2), "Ptrace access mode checking").
  */
 #pragma once
 
@@ -36,5 +40,5 @@ int thread_cred_become_registrar(const struct broker_cred *cred);
 /* True if the kernel grants the thread's present credentials this access to a file: R_OK, W_OK, X_OK of access(2). */
 bool thread_cred_allows(int fd, int mode);
 
-/* Returns to root with all kept capabilities. A failure ends the process, since its credentials are unknown then. */
+/* Returns to uid 0 with all kept capabilities. A failure ends the process, since its credentials are unknown then. */
 void thread_cred_restore(void);

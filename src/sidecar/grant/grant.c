@@ -102,7 +102,7 @@ static void register_file(const struct grant_context *g, const struct access_fil
 		reply->reason = REASON_UNREADABLE;
 		return;
 	}
-	may_write = may_write && g->at->perms.write && !export_mount_read_only(g->at->mount);
+	may_write = may_write && g->at->perms.write && !file->read_only;
 	ret->writable = may_write;
 	if ((flags & BROKER_OPEN_WANT_ID) != 0 && g->fuse_fd >= 0)
 		id = make_id(g, &ret->cred, may_write, &ret->kept);
@@ -166,9 +166,9 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
 		return r;
 	if (!S_ISREG(stx.stx_mode) || (stx.stx_mode & (S_ISUID | S_ISGID)) != 0)
 		return -EOPNOTSUPP;
-	if (!g->at->perms.write || export_mount_read_only(g->at->mount))
-		return -EROFS; /* nfsd_setattr() returns this before it looks at rights */
 	file = file_of(g, fd, &stx);
+	if (!g->at->perms.write || file.read_only)
+		return -EROFS; /* nfsd_setattr() returns this before it looks at rights */
 	r = g->server->access(&file, ret_cred, g->at->perms.write);
 	if (r < 0)
 		return r;
