@@ -2,6 +2,7 @@
 #include "sidecar/backing/export_mount.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -161,6 +162,11 @@ int export_mount_open_file(const struct export_mount *m, const struct nfs_handle
 		[EXPORT_MOUNT_READ_ON_CLONE] = O_RDONLY | O_NONBLOCK | O_NOCTTY};
 
 	return open_handle(how == EXPORT_MOUNT_READ_ON_CLONE ? m->clone : m->root, h, flags[how]);
+}
+
+bool export_mount_handles_last(const struct export_mount *m)
+{
+	return m->id.type == EXT4_SUPER_MAGIC || m->id.type == XFS_SUPER_MAGIC || m->id.type == TMPFS_MAGIC;
 }
 
 bool export_mount_read_only(const struct export_mount *m)

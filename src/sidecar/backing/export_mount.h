@@ -66,5 +66,11 @@ enum export_mount_open {
 /* Opens the file with O_NONBLOCK, so that the open does not wait (for a lease, for example). */
 int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how);
 
+/*
+ * True if the handle of a file is valid for as long as the file is open and has a name. On btrfs, and on filesystems
+ * that this project does not know, a subvolume with all its files may be removed at once.
+ */
+bool export_mount_handles_last(const struct export_mount *m);
+
 /* True if the mount or its filesystem is read-only now. */
 bool export_mount_read_only(const struct export_mount *m);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/session/backing_table.h"
 
+#include <string.h>
+
 #include "table/keyed_hash.h"
 #include "base/util.h"
 
@@ -27,11 +29,26 @@ static struct backing *find(const struct backing_table *t, int32_t id)
 	return node != NULL ? backing_of(node) : NULL;
 }
 
+struct file_key {
+	const struct broker_fh *fh;
+	const struct export_mount *mount;
+};
+
+static bool is_file(const struct hash_node *node, const void *key)
+{
+	const struct backing *b = CONTAINER_OF(node, struct backing, by_handle);
+	const struct file_key *k = key;
+
+	return b->mount == k->mount && b->handle_length == k->fh->length &&
+	       memcmp(b->handle, k->fh->data, k->fh->length) == 0;
+}
+
 static void drop(struct backing_table *t, struct backing *b)
 {
 	{
 		LOCKED(&t->lock);
 		hash_table_remove(&t->by_id, &b->by_id);
+		hash_table_remove(&t->by_handle, &b->by_handle);
 	}
 	(void)close_fd(b->fd);
 	(void)export_mount_unref(b->mount);
@@ -47,12 +64,14 @@ void backing_table_init(struct backing_table *t)
 {
 	(void)pthread_mutex_init(&t->lock, NULL);
 	hash_table_init(&t->by_id);
+	hash_table_init(&t->by_handle);
 }
 
 void backing_table_done(struct backing_table *t)
 {
 	hash_table_foreach(&t->by_id, drop_node, t);
 	hash_table_done(&t->by_id);
+	hash_table_done(&t->by_handle);
 }
 
 size_t backing_table_count(const struct backing_table *t)
@@ -60,24 +79,36 @@ size_t backing_table_count(const struct backing_table *t)
 	return t->by_id.count;
 }
 
-int backing_table_add(struct backing_table *t, const struct backing *what)
+int backing_table_add(struct backing_table *t, const struct backing *what, const struct broker_fh *fh)
 {
-	struct backing *b = malloc(sizeof(*b)), *old = find(t, what->id);
+	struct backing *b = malloc(sizeof(*b) + fh->length), *old = find(t, what->id);
 
 	if (b == NULL)
 		return -ENOMEM;
 	if (old != NULL)
 		drop(t, old);
 	*b = *what;
+	b->handle_length = fh->length;
+	memcpy(b->handle, fh->data, fh->length);
 	(void)export_mount_ref(b->mount);
 	LOCKED(&t->lock);
 	hash_table_insert(&t->by_id, &b->by_id, hash_of(b->id));
+	hash_table_insert(&t->by_handle, &b->by_handle, keyed_hash(b->handle, b->handle_length));
 	return 0;
 }
 
 const struct backing *backing_table_find(const struct backing_table *t, int32_t id)
 {
 	return find(t, id);
+}
+
+const struct backing *backing_table_find_file(const struct backing_table *t, const struct broker_fh *fh,
+	const struct export_mount *mount)
+{
+	const struct file_key key = {.fh = fh, .mount = mount};
+	struct hash_node *node = hash_table_find(&t->by_handle, keyed_hash(fh->data, fh->length), is_file, &key);
+
+	return node != NULL ? CONTAINER_OF(node, struct backing, by_handle) : NULL;
 }
 
 static void make_read_only(void *unused, struct hash_node *node)

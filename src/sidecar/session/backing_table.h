@@ -4,6 +4,8 @@
  * reference to the export's mount. The granted descriptors are in the table, too, under their negative numbers. Belongs
  * to the session's thread; the mutex guards its changes from backing_table_look() of another thread. It is not held
  * while a file is closed.
+ *
+ * The attributes of a file that has an id are read from the id's descriptor, without opening the file by its handle.
  */
 #pragma once
 
@@ -16,17 +18,20 @@
 
 /* One id, or the number of one descriptor. */
 struct backing {
-	struct hash_node by_id; /* the table's */
+	struct hash_node by_id, by_handle; /* the table's */
 	int32_t id;
 	int fd;                  /* the table owns it */
 	bool writable;           /* the session may change the file */
 	struct broker_cred cred; /* the credential with which the kernel writes to the file */
 	struct export_mount *mount;
+	uint32_t handle_length; /* the table's */
+	uint8_t handle[];       /* the table's: the NFS handle by which the client asked */
 };
 
 struct backing_table {
 	pthread_mutex_t lock;
-	struct hash_table by_id; /* struct backing.by_id */
+	struct hash_table by_id;     /* struct backing.by_id */
+	struct hash_table by_handle; /* struct backing.by_handle; only the session's thread uses it */
 };
 
 void backing_table_init(struct backing_table *t);
@@ -36,12 +41,18 @@ void backing_table_done(struct backing_table *t); /* closes every descriptor */
 size_t backing_table_count(const struct backing_table *t);
 
 /*
- * Adds a copy of what, with a reference to its mount, and takes over its fd. Replaces an entry with the same id.
- * -ENOMEM: the caller keeps fd.
+ * Adds a copy of what, with the handle and a reference to its mount, and takes over its fd. Replaces an entry with the
+ * same id. -ENOMEM: the caller keeps fd.
  */
-int backing_table_add(struct backing_table *t, const struct backing *what);
+int backing_table_add(struct backing_table *t, const struct backing *what, const struct broker_fh *fh);
 /* The entry of an id, or NULL. */
 const struct backing *backing_table_find(const struct backing_table *t, int32_t id);
+/*
+ * An entry of the file with this handle on this mount, or NULL. The mount counts, since another filesystem with the
+ * same handles may have been mounted in its place.
+ */
+const struct backing *backing_table_find_file(const struct backing_table *t, const struct broker_fh *fh,
+	const struct export_mount *mount);
 /* Any thread: shows look() all entries, under the lock. The descriptors are open in the table of the session's thread.
  */
 void backing_table_look(struct backing_table *t, void (*look)(const struct backing *b, void *arg), void *arg);

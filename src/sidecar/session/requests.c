@@ -4,6 +4,7 @@
 #include <linux/falloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
@@ -22,8 +23,8 @@ static int32_t descriptor_number(void)
 	return INT32_MIN + (int32_t)(atomic_fetch_add(&last, 1) % INT32_MAX);
 }
 
-static int keep_grant(struct session *s, const struct broker_open_reply *reply, const struct grant *grant,
-	struct export_mount *mount)
+static int keep_grant(struct session *s, const struct packet *p, const struct broker_open_reply *reply,
+	const struct grant *grant, struct export_mount *mount)
 {
 	const struct backing b = {.id = reply->backing_id,
 		.fd = grant->kept,
@@ -31,7 +32,7 @@ static int keep_grant(struct session *s, const struct broker_open_reply *reply, 
 		.cred = grant->cred,
 		.mount = mount};
 
-	return backing_table_add(&s->ids, &b);
+	return backing_table_add(&s->ids, &b, &p->body.open.fh);
 }
 
 /* Finds the export of a handle, if the client may use the credential; NULL: the request has none. */
@@ -61,6 +62,25 @@ static void count_open(struct session *s, bool full, const struct broker_open_re
 	s->client->last_refusal = reply->reason;
 }
 
+/*
+ * Answers a request for the attributes of a file that has an id. False if the file has none, or no name any more: then
+ * the handle decides.
+ */
+static bool tell_attributes(struct session *s, const struct broker_open *request, const struct location *at,
+	struct broker_open_reply *reply)
+{
+	const struct backing *b = NULL;
+	struct broker_attr attr;
+	struct statx stx;
+
+	if ((request->flags & BROKER_OPEN_ATTR) != 0 && export_mount_handles_last(at->mount))
+		b = backing_table_find_file(&s->ids, &request->fh, at->mount);
+	if (b == NULL || grant_attributes(b->fd, &stx, &attr) < 0 || attr.nlink == 0)
+		return false;
+	reply->attr = attr;
+	return true;
+}
+
 static int on_open(struct session *s, struct packet *p)
 {
 	bool wanted = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0;
@@ -83,12 +103,12 @@ static int on_open(struct session *s, struct packet *p)
 	if (reason != REASON_NONE) {
 		reply.error = session_error_of(reason);
 		reply.reason = reason;
-	} else {
+	} else if (!tell_attributes(s, &p->body.open, &at, &reply)) {
 		grant_open(&g, &p->body.open, &reply, &grant);
 	}
 	if (grant.given >= 0)
 		reply.backing_id = descriptor_number();
-	if (reply.backing_id != 0 && keep_grant(s, &reply, &grant, at.mount) < 0) {
+	if (reply.backing_id != 0 && keep_grant(s, p, &reply, &grant, at.mount) < 0) {
 		if (reply.backing_id > 0)
 			(void)fuse_device_backing_close(s->fuse_fd, reply.backing_id);
 		close_fdp(&grant.kept);
