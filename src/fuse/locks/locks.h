@@ -20,10 +20,10 @@
  * user then knows that the locks are local.
  *
  * close(2) of any descriptor of a file ends the process's fcntl locks on the file, and FLUSH tells the daemon of the
- * close. Most mounts never see a lock. So opens for reading cause a FLUSH only after the mount's first lock
- * (FOPEN_NOFLUSH until then: open and close of a hot file are one request instead of two). The locks taken through an
- * open file from before the first lock end with RELEASE. That is too late only if a process inherited the descriptor,
- * or if the lock was taken through another descriptor.
+ * close. Most mounts never see a lock. So opens without other work at close(2), such as those for reading, cause a
+ * FLUSH only after the mount's first lock (FOPEN_NOFLUSH until then: open and close of a hot file are one request
+ * instead of two). The locks taken through an open file from before the first lock end with RELEASE. That is too late
+ * only if a process inherited the descriptor, or if the lock was taken through another descriptor.
  */
 #pragma once
 

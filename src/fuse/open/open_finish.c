@@ -62,6 +62,19 @@ static bool keeps_pages(const struct open_request *o)
 	return o->has_version && attr_memory_pages_are_good(m, &o->r.call.attr);
 }
 
+/*
+ * True if close(2) has work that only FLUSH can do, while the closing process waits: to make data stable, to make the
+ * server look at the file again, or to make the kernel ask for the times that a mapping has changed. With commit=fsync
+ * data in the backing file stays as it is, and its losses are told by fsync(2) alone, as on a local filesystem.
+ */
+static bool close_has_work(const struct open_request *o, enum open_path path)
+{
+	const struct fs *fs = o->r.fs;
+
+	return o->file->write && (path != OPEN_PATH_PASSTHROUGH || fs->options->commit != COMMIT_FSYNC ||
+					 fs_server_remembers(fs) || o->r.inode->mode.map_written);
+}
+
 static void set_path(struct open_request *o, enum open_path path)
 {
 	struct inode *i = o->r.inode;
@@ -72,8 +85,8 @@ static void set_path(struct open_request *o, enum open_path path)
 	o->fi.backing_id = registered ? i->mode.backing_id : 0;
 	o->fi.direct_io = path != OPEN_PATH_CACHED && path != OPEN_PATH_PASSTHROUGH;
 	o->fi.keep_cache = path == OPEN_PATH_CACHED && keeps_pages(o);
-	/* No FLUSH for a reader: it has no data to make stable. But FLUSH releases locks, if the mount had any. */
-	o->file->quiet = !o->file->write && !o->r.fs->has_locked;
+	/* FLUSH also releases locks, if the mount had any. */
+	o->file->quiet = !close_has_work(o, path) && !o->r.fs->has_locked;
 	o->fi.noflush = o->file->quiet;
 	if (path == OPEN_PATH_CACHED)
 		i->attrs.errors = o->file->heard.by_close;
