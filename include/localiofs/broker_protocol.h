@@ -231,7 +231,7 @@ struct broker_sync_dir {
 struct broker_lookup {
 	struct broker_fh dir;
 	struct broker_cred cred;
-	char name[BROKER_MAX_NAME + 1]; /* NUL-terminated; bytes past the NUL are zero */
+	char name[256]; /* BROKER_MAX_NAME bytes at most, and a NUL; bytes past the NUL are zero */
 };
 
 /*
