@@ -171,19 +171,24 @@ class PageClient:
         need(slot == wanted, f"slot {reply['slot']} has {slot.hex()}, expected {wanted.hex()}")
         return reply
 
-    def matched(self, address, port):
-        """Steps 3 and 4: asks UUID_IS_LOCAL at the port. Returns MATCHED and the source of the question."""
+    def question(self, address, port, source=""):
+        """Step 3: asks UUID_IS_LOCAL at the port. Returns the address and port of the question."""
         call = struct.pack(">IIIIII", 1, 0, 2, 400122, 1, 1) + bytes(16) + self.nonce  # AUTH_NONE, no verifier
-        with socket.create_connection((address, port), 10) as asking:
-            source = "{}:{}".format(*asking.getsockname()[:2])
+        with socket.create_connection((address, port), 10, (source, 0)) as asking:
+            peer = "{}:{}".format(*asking.getsockname()[:2])
             asking.sendall(struct.pack(">I", 1 << 31 | len(call)) + call)
             answer = b""
             while more := asking.recv(100):
                 answer += more
         need(answer == struct.pack(">IIIIIII", 1 << 31 | 24, 1, 1, 0, 0, 0, 0), f"UUID_IS_LOCAL: {answer.hex()}")
+        return peer
+
+    def matched(self, address, port):
+        """Steps 3 and 4. Returns MATCHED, and the address and port of the question."""
+        peer = self.question(address, port)
         kind, number, body = self.receive()
         need((kind, number) == (TYPES["MATCHED"], 0), f"{kind:#x} came instead of MATCHED")
-        return body, source
+        return body, peer
 
     def prove(self):
         """Step 6, for an owner of the machine."""
