@@ -1,6 +1,7 @@
-"""A client of the sidecar that was written from localiofs-broker(7) alone, as a stranger would write it. wire.py is the
-protocol of the sources; this one takes the version, the types, the layouts and the reasons from the pages, so a test that
-uses it compares the pages with the sidecar by running."""
+"""A client of the sidecar that takes the version, the types, the layouts and the reasons from localiofs-broker(7) and
+localiofs-status(7), so a test that uses it compares these pages with the sidecar by running. The steps of the probe follow
+the page's text; the formats of the registry, the proof and the RPC are written down in this file. wire.py is the protocol
+of the sources, for tests that break its rules."""
 import hashlib
 import os
 import re
