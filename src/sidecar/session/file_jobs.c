@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/falloc.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -116,12 +117,16 @@ static void drop(struct file_job *job)
 
 /* ---- the queue ---- */
 
+static atomic_uint shared_workers; /* beyond FILE_JOBS_OWN, of all sessions */
+
 /* Waits for a job. 0, or -ESHUTDOWN. */
 static int take(struct file_jobs *q, struct file_job *ret)
 {
 	LOCKED(&q->lock);
+	q->idle++;
 	while (q->pending == 0 && !q->stopping)
 		(void)pthread_cond_wait(&q->wake, &q->lock);
+	q->idle--;
 	if (q->stopping)
 		return -ESHUTDOWN;
 	*ret = q->jobs[q->first];
@@ -158,24 +163,45 @@ void file_jobs_done(struct file_jobs *q)
 		q->stopping = true;
 		(void)pthread_cond_broadcast(&q->wake);
 	}
-	while (q->nworkers > 0)
-		(void)pthread_join(q->workers[--q->nworkers], NULL);
+	for (; q->nworkers > 0; q->nworkers--) {
+		(void)pthread_join(q->workers[q->nworkers - 1], NULL);
+		if (q->nworkers > FILE_JOBS_OWN)
+			atomic_fetch_sub(&shared_workers, 1);
+	}
 	for (; q->pending > 0; q->pending--) {
 		drop(&q->jobs[q->first]);
 		q->first = (q->first + 1) % FILE_JOBS_PENDING;
 	}
 }
 
-/* The caller holds the lock. Starts one more worker, up to the limit. 0 if any worker exists. */
+/* True if the session may have one more worker, which is counted then. */
+static bool take_worker(const struct file_jobs *q)
+{
+	if (q->nworkers < FILE_JOBS_OWN)
+		return true;
+	if (q->nworkers == FILE_JOBS_WORKERS)
+		return false;
+	if (atomic_fetch_add(&shared_workers, 1) < FILE_JOBS_SHARED)
+		return true;
+	atomic_fetch_sub(&shared_workers, 1);
+	return false;
+}
+
+/*
+ * The caller holds the lock. Starts one more worker, up to the limits, unless an idle one is left for the next job. 0
+ * if any worker exists.
+ */
 static int start_worker(struct file_jobs *q)
 {
 	int r;
 
-	if (q->nworkers == FILE_JOBS_WORKERS)
+	if (q->idle > q->pending || !take_worker(q))
 		return 0;
 	r = pthread_create(&q->workers[q->nworkers], NULL, work, q);
 	if (r == 0)
 		q->nworkers++;
+	else if (q->nworkers >= FILE_JOBS_OWN)
+		atomic_fetch_sub(&shared_workers, 1);
 	return q->nworkers > 0 ? 0 : -r;
 }
 
