@@ -291,6 +291,26 @@ double known_believable(const struct fs *fs, const struct inode *i)
 	return (double)attr_memory_left_ms(&i->attrs, now_ms()) / 1000;
 }
 
+static bool is_earlier(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
+
+bool known_tell_again(struct fs *fs, struct inode *i, const struct nfs_attr *server, struct nfs_attr *ret,
+	double *ret_seconds)
+{
+	LOCKED(&i->lock);
+	double seconds = known_believable(fs, i);
+
+	if (seconds <= 0 || i->known.asked < i->known.expired)
+		return false;
+	if (!attr_memory_is_version(&i->attrs, server) && !is_earlier(&server->ctime, &i->attrs.attr.ctime))
+		return false;
+	*ret = i->attrs.attr;
+	*ret_seconds = known_told(i, seconds);
+	return true;
+}
+
 bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 {
 	LOCKED(&dir->lock);

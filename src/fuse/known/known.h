@@ -205,6 +205,15 @@ void known_attributes_written(struct inode *i);
 /* The inode is retired: the file may change through its new inode, so the kernel gets no timeout for this one again. */
 void known_retired(struct inode *i);
 
+/*
+ * server: the attributes of a file with a backing id, as the server tells them with its name. A server that remembers
+ * attributes may tell those from before a local change. True if the kernel may be told the remembered attributes again,
+ * for the rest of their time: they may be believed, and the server's are the same or older. *ret and *ret_seconds are
+ * for the answer.
+ */
+bool known_tell_again(struct fs *fs, struct inode *i, const struct nfs_attr *server, struct nfs_attr *ret,
+	double *ret_seconds);
+
 /* The set of users who may open the file is about to change: all answers remembered for it are forgotten. */
 void known_openers_change(struct inode *i);
 

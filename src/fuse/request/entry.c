@@ -229,6 +229,24 @@ static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_par
 	walk_ended(r, i);
 }
 
+/*
+ * Fills in the attributes of a name. The server's attributes of a file with an id may be older than the file, so the
+ * kernel must not believe them; but they do not take back attributes that it believes already.
+ */
+static void fill_attributes(struct request *r, struct inode *i, struct fuse_entry_param *ret)
+{
+	bool held = request_has_id(r->fs, i);
+	struct nfs_attr attr;
+
+	if (held && !r->changed && known_tell_again(r->fs, i, &r->entry_attr, &attr, &ret->attr_timeout)) {
+		attr_to_stat(&r->fs->namespaces, &attr, &ret->attr);
+		return;
+	}
+	ret->attr_timeout = request_tell_attributes(r, i, &r->entry_attr, &ret->attr);
+	if (held)
+		ret->attr_timeout = 0;
+}
+
 int request_make_entry(struct request *r, const char *name, struct fuse_entry_param *ret, struct inode **ret_inode)
 {
 	struct inode *i;
@@ -238,9 +256,7 @@ int request_make_entry(struct request *r, const char *name, struct fuse_entry_pa
 	if (error < 0)
 		return error;
 	memset(ret, 0, sizeof(*ret));
-	ret->attr_timeout = request_tell_attributes(r, i, &r->entry_attr, &ret->attr);
-	if (request_has_id(r->fs, i))
-		ret->attr_timeout = 0;
+	fill_attributes(r, i, ret);
 	known_named(r->fs, i, r->inode2 ? r->inode2 : r->inode, name, &r->entry_attr.ctime);
 	/* The kernel must ask with GETATTR, whose handler makes the server look at the file. */
 	if (server_refresh_needed(r->fs, i)) {

@@ -527,6 +527,42 @@ static void of_answers_that_cross_the_kernel_may_believe_either(void **state)
 	assert_false(kernel_may_differ(4, &tellings));
 }
 
+static bool told_again(long version, long *ret_version)
+{
+	struct nfs_attr server = attributes(S_IFREG, 2, version), told;
+	double seconds;
+
+	if (!known_tell_again(&fs, file, &server, &told, &seconds))
+		return false;
+	assert_true(seconds > 0);
+	*ret_version = told.ctime.tv_nsec;
+	return true;
+}
+
+static void a_listing_takes_back_nothing_that_is_as_new(void **state)
+{
+	long version = 0;
+	uint64_t tellings;
+
+	assert_false(told_again(5, &version));
+	(void)see(file, 5);
+	assert_true(told_again(5, &version));
+	assert_int_equal(version, 5);
+	assert_true(told_again(4, &version));
+	assert_int_equal(version, 5);
+	assert_false(told_again(6, &version));
+	/* An open found that size and times may be old. */
+	assert_true(known_attributes_expire(file, &tellings));
+	assert_false(told_again(5, &version));
+	(void)see(file, 5);
+	assert_true(told_again(5, &version));
+	known_doubt(file);
+	assert_false(told_again(5, &version));
+	known_writer(file, 1);
+	(void)see(file, 5);
+	assert_false(told_again(5, &version));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -548,6 +584,7 @@ int main(void)
 		TEST(the_answer_of_one_of_two_changes_at_once_is_as_old_as_any),
 		TEST(a_file_with_a_writer_has_attributes_of_its_own),
 		TEST(a_removed_name_puts_the_files_other_names_in_doubt),
+		TEST(a_listing_takes_back_nothing_that_is_as_new),
 		TEST(the_kernel_walks_where_everybody_may),
 		TEST(an_answer_about_an_acl_that_is_dropped_is_asked_for_again),
 		TEST(a_moved_name_is_believed_where_it_was),
