@@ -94,7 +94,10 @@ void judge_local_option(const struct doctor_facts *f, struct finding *ret)
 		finding_ok(ret, "local=%s", local_mode_name(f->options.local));
 	else
 		finding_bad(ret, CHECK_FAIL, "The mount was told to use the NFS server only.",
-			"localioctl set {mount} local=auto, or mount without local=off.", "local=off");
+			/* A mount that was made with it never asked the kernel for passthrough. */
+			flag_at(f, "kernel", "passthrough") ? "localioctl set {mount} local=auto"
+							    : "Mount without local=off.",
+			"local=off");
 }
 
 void judge_mount_passthrough(const struct doctor_facts *f, struct finding *ret)
