@@ -25,7 +25,7 @@ static void drop_privileges(void)
 		return;           /* no capabilities to drop; NO_NEW_PRIVS would make fusermount3 fail */
 	(void)setgroups(0, NULL); /* the group of ext4's resgid= may be one of root's groups */
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	capng_get_caps_process();
+	(void)!capng_get_caps_process(); /* cannot fail for the process itself */
 	for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (cap != CAP_SYS_ADMIN && cap != CAP_DAC_READ_SEARCH && cap != CAP_NET_BIND_SERVICE)
 			(void)capng_update(CAPNG_DROP,

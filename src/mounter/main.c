@@ -194,11 +194,11 @@ static int serve_once(const struct mounter *m, int listener, char *sentence, siz
 /* Mounting needs CAP_SYS_ADMIN, and the path to the directory and the socket may need the DAC capabilities. */
 static void drop_privileges(void)
 {
-	capng_get_caps_process();
+	(void)!capng_get_caps_process(); /* cannot fail for the process itself */
 	for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (cap != CAP_SYS_ADMIN && cap != CAP_DAC_OVERRIDE && cap != CAP_DAC_READ_SEARCH)
 			(void)capng_update(CAPNG_DROP, CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE, cap);
-	(void)capng_apply(CAPNG_SELECT_CAPS);
+	(void)!capng_apply(CAPNG_SELECT_CAPS);
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 

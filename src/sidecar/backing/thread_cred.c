@@ -49,7 +49,7 @@ int thread_cred_check(char *ret_missing, size_t size)
 		(void)snprintf(ret_missing, size, "secure bits without no_setuid_fixup, capabilities(7)");
 		return -EPERM;
 	}
-	(void)capng_get_caps_process();
+	(void)!capng_get_caps_process(); /* cannot fail for the process itself */
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
 		if (capng_have_capability(CAPNG_EFFECTIVE, kept[i].cap))
 			continue;
@@ -75,7 +75,7 @@ int thread_cred_confine(bool bind_reserved)
 	 * then.
 	 */
 	if (bounds)
-		(void)capng_apply(CAPNG_SELECT_BOUNDS);
+		(void)!capng_apply(CAPNG_SELECT_BOUNDS);
 	if (capng_apply(CAPNG_SELECT_CAPS) < 0)
 		return -EPERM;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
