@@ -4,18 +4,25 @@
 #include "ctl/commands/ctl_command.h"
 #include "ctl/mounts/show.h"
 
+/* A mount that does not answer has a status of localioctl's own, or none (NULL). */
+static json_t *status_of(const char *dir, int *failed)
+{
+	json_t *status = NULL;
+	int r = ask_status(dir, &status);
+
+	if (r >= 0)
+		return status;
+	*failed = 1;
+	return ask_status_of_lost(dir, r);
+}
+
 static int show_texts(const struct mount_list *mounts)
 {
 	int failed = 0;
 
 	for (size_t n = 0; n < mounts->count; n++) {
-		json_t *status = NULL;
-		int r = ask_status(mounts->dirs[n], &status);
+		json_t *status = status_of(mounts->dirs[n], &failed);
 
-		if (r < 0) {
-			failed = 1;
-			status = ask_status_of_lost(mounts->dirs[n], r);
-		}
 		if (status)
 			show_text(stdout, mounts->dirs[n], status);
 		json_decref(status);
@@ -30,13 +37,8 @@ static int show_jsons(const struct mount_list *mounts, bool one_mount)
 	int failed = 0;
 
 	for (size_t n = 0; n < mounts->count; n++) {
-		json_t *status = NULL;
-		int r = ask_status(mounts->dirs[n], &status);
+		json_t *status = status_of(mounts->dirs[n], &failed);
 
-		if (r < 0) {
-			failed = 1;
-			status = ask_status_of_lost(mounts->dirs[n], r);
-		}
 		if (status)
 			(void)json_array_append_new(all, status);
 	}
