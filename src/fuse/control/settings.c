@@ -8,11 +8,13 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "fuse/known/known.h"
+#include "localiofs/control.h"
 
 struct version {
 	struct list node;
 	struct mount_options options;
-	char text[1000]; /* of options_text(): equal texts are equal options */
+	char text[sizeof(
+		((struct control_options *)NULL)->given)]; /* of options_text(): equal texts are equal options */
 };
 
 struct settings {
