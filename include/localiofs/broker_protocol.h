@@ -138,7 +138,7 @@ struct broker_hello_reply {
 	char export_path[128];     /* for people: the export's path on the server's host, truncated */
 	uint32_t server_remembers; /* 1 if the server answers GETATTR from a cache; the client must then tell the server
 				when it has written to a file directly */
-	uint32_t names;            /* 1 if the sidecar answers LOOKUP in this export */
+	uint32_t pad;
 };
 
 enum broker_open_flags {

@@ -115,9 +115,6 @@ bool probe_is_trusted(const struct probe *p);
  */
 bool probe_server_remembers(const struct probe *p);
 
-/* True if the sidecar of this session answers LOOKUP. */
-bool probe_answers_names(const struct probe *p);
-
 /* Sends a request of the session. call->done() runs on the probe's thread; without a session at once, with -ENOTCONN.
  */
 void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);

@@ -210,7 +210,6 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 	*ret_again = x.body.hello.reason == REASON_BAD_DESCRIPTOR;
 	if (x.body.hello.error < 0)
 		return give_up(a, (enum reason)x.body.hello.reason, "%s", reason_text(x.body.hello.reason));
-	p->answers_names = x.body.hello.names != 0;
 	p->server_remembers = x.body.hello.server_remembers != 0;
 	r = p->options.root_attr(p->options.arg, &after);
 	if (r < 0)

@@ -55,7 +55,6 @@ struct probe {
 	atomic_uint reprobe_s;
 	atomic_uint_fast64_t generation; /* of the session, 0 without a session */
 	atomic_bool trusted;             /* the last sidecar that got a proof believed it */
-	atomic_bool answers_names;       /* the last reply to HELLO said so */
 	atomic_bool server_remembers;    /* the last reply to HELLO said so */
 
 	pthread_mutex_t lock; /* guards status and session */

@@ -145,11 +145,6 @@ bool probe_server_remembers(const struct probe *p)
 	return p->server_remembers;
 }
 
-bool probe_answers_names(const struct probe *p)
-{
-	return p->generation != 0 && p->answers_names;
-}
-
 void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length)
 {
 	struct broker_client *session = NULL;

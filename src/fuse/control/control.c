@@ -7,6 +7,7 @@
 #include "fuse/control/status.h"
 #include "fuse/kernel/caller.h"
 #include "fuse/operations/operations.h"
+#include "fuse/shortcut/shortcut.h"
 #include "localiofs/control.h"
 
 static void reply_status(fuse_req_t req, struct fs *fs)
@@ -48,6 +49,7 @@ static void probe_now(fuse_req_t req, struct fs *fs)
 {
 	if (fs_may_be_local(fs) && fs->options->local != LOCAL_OFF) {
 		probe_kick(fs->probe);
+		shortcut_try_again(fs->shortcut);
 		(void)fuse_reply_ioctl(req, 0, NULL, 0);
 	} else {
 		operation_refuse(req, EOPNOTSUPP);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "fuse/fs/convert.h"
 #include "fuse/shortcut/shortcut.h"
@@ -27,14 +28,38 @@ void proof_done(struct proof *p)
 	(void)pthread_mutex_destroy(&p->lock);
 }
 
+/* The caller holds the lock. */
+static void refuse(struct proof *p, enum reason reason)
+{
+	p->refused = reason;
+	p->refused_ms = now_ms();
+	atomic_store_explicit(&p->proved, 0, memory_order_relaxed);
+}
+
+/* True if a refused session is tried again. The caller holds the lock. */
+static bool is_tried_again(const struct proof *p)
+{
+	uint64_t pause_ms = (uint64_t)p->fs->options->reprobe * 1000;
+
+	return p->refused == REASON_OTHER_MOUNTS && (p->refused_ms == 0 || now_ms() - p->refused_ms >= pause_ms);
+}
+
 /* found: the sidecar's answer; NULL: none. The caller holds the lock. */
 static void judge(struct proof *p, const struct trial *t, const struct broker_found *found)
 {
 	struct nfs_fh fh;
 
 	p->trying = false;
-	if (t->generation != p->generation || !found || found->error != 0 || found->reason != REASON_NONE)
+	if (t->generation != p->generation || !found)
 		return;
+	if (found->reason == REASON_OTHER_MOUNTS)
+		refuse(p, REASON_OTHER_MOUNTS);
+	if (found->error != 0 || found->reason != REASON_NONE)
+		return;
+	if (p->refused == REASON_OTHER_MOUNTS) {
+		p->refused = REASON_NONE;
+		p->equal = p->different = 0;
+	}
 	if (nfs_fh_of_broker(&found->fh, &fh) && nfs_fh_equal(&fh, &t->fh))
 		p->equal++;
 	else
@@ -43,7 +68,7 @@ static void judge(struct proof *p, const struct trial *t, const struct broker_fo
 		atomic_store_explicit(&p->proved, t->generation, memory_order_release);
 		log_debug("session generation %" PRIu64 ": the sidecar answers for names", t->generation);
 	} else if (p->different == SHORTCUT_PROOFS) {
-		p->refused = REASON_OTHER_HANDLES;
+		refuse(p, REASON_OTHER_HANDLES);
 		log_info("%s: the sidecar makes other file handles than the NFS server, which answers for names",
 			p->fs->spec);
 	}
@@ -70,7 +95,7 @@ static bool take_turn(struct proof *p, uint64_t generation)
 		p->trying = false;
 		p->refused = REASON_NONE;
 	}
-	if (p->trying || p->equal >= SHORTCUT_PROOFS || p->refused != REASON_NONE)
+	if (p->trying || (p->refused == REASON_NONE ? p->equal >= SHORTCUT_PROOFS : !is_tried_again(p)))
 		return false;
 	p->trying = true;
 	return true;
@@ -96,13 +121,17 @@ void proof_try(struct proof *p, uint64_t generation, const struct nfs_call *answ
 	probe_send(p->fs->probe, &t->broker, BROKER_LOOKUP, &body, sizeof(body));
 }
 
-void proof_withdraw(struct proof *p, uint64_t generation, enum reason reason)
+void proof_withdraw(struct proof *p, uint64_t generation)
 {
 	LOCKED(&p->lock);
-	if (p->generation != generation)
-		return;
-	p->refused = reason;
-	atomic_store_explicit(&p->proved, 0, memory_order_relaxed);
+	if (p->generation == generation)
+		refuse(p, REASON_OTHER_MOUNTS);
+}
+
+void proof_try_again(struct proof *p)
+{
+	LOCKED(&p->lock);
+	p->refused_ms = 0;
 }
 
 enum reason proof_reason(struct proof *p, uint64_t generation)

@@ -4,6 +4,10 @@
  * has looked up or made are looked up at the sidecar, too. A name may be given to another file between both answers, so
  * that differences count against the session only if they come as often as the proof needs equal answers.
  *
+ * A session whose names the sidecar does not answer because of other mounts (REASON_OTHER_MOUNTS) is tried again, with
+ * one name at a time, after the seconds of the option reprobe, or when a user wishes it. An answer begins the proof
+ * anew.
+ *
  * struct proof belongs to the shortcut. Any thread; its lock guards it.
  */
 #pragma once
@@ -19,7 +23,8 @@ struct proof {
 	pthread_mutex_t lock;
 	uint64_t generation; /* of the session that the counts are of */
 	unsigned equal, different;
-	enum reason refused;         /* REASON_NONE, or why this session gets no proof */
+	enum reason refused;         /* REASON_NONE, or why this session has no proof */
+	uint64_t refused_ms;         /* now_ms() then; 0: try again now */
 	bool trying;                 /* a name is being looked up both ways */
 	atomic_uint_fast64_t proved; /* the session whose names may take the shortcut; 0: none */
 };
@@ -39,8 +44,11 @@ static inline bool proof_is_there(const struct proof *p, uint64_t generation)
  */
 void proof_try(struct proof *p, uint64_t generation, const struct nfs_call *answered);
 
-/* The sidecar does not answer for names any more in this session. */
-void proof_withdraw(struct proof *p, uint64_t generation, enum reason reason);
+/* The sidecar has not answered for a name, because of other mounts. */
+void proof_withdraw(struct proof *p, uint64_t generation);
+
+/* A user's wish: the next name is tried, if the session has no proof because of other mounts. */
+void proof_try_again(struct proof *p);
 
 /* REASON_NONE, REASON_PROBING before the proof, or why the session's names go to the server. */
 enum reason proof_reason(struct proof *p, uint64_t generation);

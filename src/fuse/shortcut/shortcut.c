@@ -64,7 +64,7 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 	if (error == 0)
 		s->stalled = false;
 	if (error == 0 && found->reason == REASON_OTHER_MOUNTS)
-		proof_withdraw(&s->proof, generation, REASON_OTHER_MOUNTS);
+		proof_withdraw(&s->proof, generation);
 	if (!call)
 		return;
 	if (error < 0 || found->reason != REASON_NONE || (found->error != 0 && found->error != -ENOENT) ||
@@ -288,8 +288,7 @@ void shortcut_learn(struct shortcut *s, const struct nfs_call *answered)
 	uint64_t generation = fs_generation(s->fs);
 	bool has_name = answered->proc == NFS_LOOKUP || answered->proc == NFS_CREATE || answered->proc == NFS_MKDIR;
 
-	if (generation != 0 && has_name && answered->error == 0 && answered->new_fh.len > 0 && !answered->by_sidecar &&
-		probe_answers_names(s->fs->probe))
+	if (generation != 0 && has_name && answered->error == 0 && answered->new_fh.len > 0 && !answered->by_sidecar)
 		proof_try(&s->proof, generation, answered);
 }
 
@@ -297,7 +296,10 @@ enum reason shortcut_reason(struct shortcut *s)
 {
 	uint64_t generation = fs_generation(s->fs);
 
-	if (generation == 0)
-		return REASON_SESSION_LOST;
-	return probe_answers_names(s->fs->probe) ? proof_reason(&s->proof, generation) : REASON_OTHER_MOUNTS;
+	return generation != 0 ? proof_reason(&s->proof, generation) : REASON_SESSION_LOST;
+}
+
+void shortcut_try_again(struct shortcut *s)
+{
+	proof_try_again(&s->proof);
 }

@@ -43,3 +43,6 @@ void shortcut_learn(struct shortcut *s, const struct nfs_call *answered);
 
 /* REASON_NONE if names take the shortcut now, or the reason why not. */
 enum reason shortcut_reason(struct shortcut *s);
+
+/* A user's wish: names that take no shortcut because of other mounts are tried again at once. */
+void shortcut_try_again(struct shortcut *s);

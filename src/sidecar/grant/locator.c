@@ -12,7 +12,6 @@
 #define FIRST_FREE_PORT  1024 /* lower ports are reserved for root: the option secure */
 #define CONNECTED_FOR_MS 1000
 #define SAID_FOR_MS      1000
-#define VIEWED_FOR_MS    1000
 #define CHECKED_FOR_MS   1000
 
 int locator_init(struct locator *l, struct export_table *table)
@@ -281,7 +280,8 @@ static void add_slot(struct locator *l)
 void locator_mounts_changed(struct locator *l)
 {
 	for (unsigned i = 0; i < l->nslots; i++)
-		l->slots[i].checked_ms = l->slots[i].viewed_ms = 0;
+		l->slots[i].checked_ms = 0;
+	server_view_forget();
 }
 
 /* 0 if the slot's path leads to its mount, as far as it must be known (see the header); -ESTALE if not. */
@@ -361,15 +361,8 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 bool locator_same_view(struct locator *l, const struct location *at)
 {
 	const char *process = l->table->server->process;
-	uint64_t now = now_ms();
 
-	if (process == NULL)
-		return !at->crossmnt;
-	if (at->slot->viewed_ms == 0 || now - at->slot->viewed_ms >= VIEWED_FOR_MS) {
-		at->slot->viewed_ms = now;
-		at->slot->same_view = server_view_is_ours(process, at->slot->path);
-	}
-	return at->slot->same_view;
+	return process != NULL ? server_view_is_ours(process, at->slot->path) : !at->crossmnt;
 }
 
 void locator_look(struct locator *l, void (*look)(const char *path, const struct export_mount *m, void *arg), void *arg)

@@ -50,8 +50,6 @@ struct locator_slot {
 	bool says;
 	uint64_t asked_ms;   /* 0: never */
 	uint64_t checked_ms; /* when the path was last seen to lead to the mount; 0: check at the next request */
-	uint64_t viewed_ms;  /* when same_view was found out; 0: never */
-	bool same_view;      /* locator_same_view() */
 };
 
 struct locator {

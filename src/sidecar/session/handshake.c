@@ -69,7 +69,6 @@ static enum reason look_at_root(struct session *s, const struct broker_fh *fh, s
 		return REASON_WRONG_EXPORT;
 	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", at.entry->path);
 	reply->server_remembers = at.perms.remembers;
-	reply->names = locator_same_view(&s->locator, &at);
 	return REASON_NONE;
 }
 
