@@ -13,12 +13,16 @@ static json_t *line_of(const char *dir)
 	json_t *status = NULL, *line = json_object();
 	int r = ask_status(dir, &status);
 
+	if (r == 0 && !show_is_status(status)) {
+		json_decref(status);
+		r = -EPROTO;
+	}
 	if (r < 0)
 		status = ask_status_of_silent(dir, r);
 	for (size_t n = 0; n < ARRAY_SIZE(keys); n++) {
 		json_t *value = json_object_get(status, keys[n]);
 
-		if (value)
+		if (value && (json_is_string(value) || strcmp(keys[n], "pid") == 0))
 			(void)json_object_set(line, keys[n], value);
 	}
 	json_decref(status);

@@ -197,6 +197,9 @@ json_t *ask_status_of_silent(const char *dir, int error)
 		state = "hung";
 		reason = "daemon-hangs";
 		detail = NO_ANSWER;
+	} else if (error == -EPROTO) {
+		reason = "bad-answer";
+		detail = "the daemon's answer is not the status of a localiofs mount";
 	}
 	(void)mountinfo_at(dir, take_source, &spec);
 	return json_pack("{s:o, s:o, s:s, s:s, s:s}", "mountpoint", name_json(dir), "spec",

@@ -227,6 +227,12 @@ static bool is_lost(const char *state)
 	return strcmp(state, "dead") == 0 || strcmp(state, "hung") == 0;
 }
 
+bool show_is_status(const json_t *json)
+{
+	return string_at(json, "spec") && string_at(json, "state") && string_at(json, "reason") &&
+	       string_at(json, "detail");
+}
+
 void show_text(FILE *to, const char *dir, json_t *status)
 {
 	_cleanup_free_ char *name = strdup(dir);
@@ -235,8 +241,7 @@ void show_text(FILE *to, const char *dir, json_t *status)
 		return;
 	text_clean(name);
 	clean(status);
-	if (!string_at(status, "spec") || !string_at(status, "state") || !string_at(status, "reason") ||
-		!string_at(status, "detail")) {
+	if (!show_is_status(status)) {
 		(void)fprintf(to, "%s: the daemon's answer is not the status of a localiofs mount\n", name);
 		return;
 	}
@@ -252,6 +257,14 @@ void show_text(FILE *to, const char *dir, json_t *status)
 			print_line(to, lines[n].label, status, lines[n].words);
 }
 
+/* The string at a path, or a sign for none: a cell of a table. */
+static const char *cell(const json_t *line, const char *path)
+{
+	const char *text = string_at(line, path);
+
+	return text && text[0] != '\0' ? text : "-";
+}
+
 void show_list(FILE *to, json_t *mounts)
 {
 	clean(mounts);
@@ -259,8 +272,8 @@ void show_list(FILE *to, json_t *mounts)
 	for (size_t n = 0; n < json_array_size(mounts); n++) {
 		const json_t *m = json_array_get(mounts, n);
 
-		(void)fprintf(to, "%-8s %-18s %-30s %s\n", string_at(m, "state"), string_at(m, "reason"),
-			string_at(m, "spec"), string_at(m, "mountpoint"));
+		(void)fprintf(to, "%-8s %-18s %-30s %s\n", cell(m, "state"), cell(m, "reason"), cell(m, "spec"),
+			cell(m, "mountpoint"));
 	}
 }
 
@@ -281,7 +294,54 @@ void show_json(FILE *to, const json_t *json)
 	print_json(to, json, JSON_INDENT(2));
 }
 
-void show_json_line(FILE *to, const json_t *json)
+/* ---- events ---- */
+
+/* The text of an array, which may lack an end. ret: one byte longer. */
+static void take_text(char *ret, const char *array, size_t length)
 {
+	length = strnlen(array, length);
+	memcpy(ret, array, length);
+	ret[length] = '\0';
+	text_clean(ret);
+}
+
+struct event_texts {
+	char operation[sizeof(((struct control_event *)NULL)->operation) + 1];
+	char path[sizeof(((struct control_event *)NULL)->path) + 1];
+};
+
+static void take_texts(const struct control_event *e, struct event_texts *ret)
+{
+	take_text(ret->operation, e->operation, sizeof(e->operation));
+	take_text(ret->path, e->path, sizeof(e->path));
+}
+
+void show_event_json(FILE *to, const struct control_event *e)
+{
+	struct event_texts t;
+	json_t *json;
+
+	take_texts(e, &t);
+	json = json_pack("{s:I, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:i}", "request", (json_int_t)e->request,
+		"operation", t.operation, "path", t.path, "ended_us", (json_int_t)e->ended_us, "microseconds",
+		(json_int_t)e->took_us, "uid", (json_int_t)e->uid, "pid", (json_int_t)e->pid, "fileid",
+		(json_int_t)e->fileid, "bytes", (json_int_t)e->bytes, "error", e->error);
 	print_json(to, json, JSON_COMPACT);
+	json_decref(json);
+}
+
+void show_event(FILE *to, const struct control_event *e)
+{
+	time_t seconds = (time_t)(e->ended_us / 1000000);
+	char clock[32] = "";
+	struct event_texts t;
+	struct tm tm;
+
+	take_texts(e, &t);
+	if (localtime_r(&seconds, &tm))
+		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	(void)fprintf(to, "%s.%06u %-15s %-7s %8u us  uid %-5u pid %-7u file %-12llu %8llu B  %s\n", clock,
+		(unsigned)(e->ended_us < 0 ? 0 : e->ended_us % 1000000), t.operation, t.path, e->took_us, e->uid,
+		e->pid, (unsigned long long)e->fileid, (unsigned long long)e->bytes,
+		e->error ? strerror(e->error) : "done");
 }

@@ -90,6 +90,121 @@ static void an_answer_of_another_program_is_no_status(void **state)
 	assert_string_equal(text, "/mnt: the daemon's answer is not the status of a localiofs mount\n");
 }
 
+static char *list_of(const char *json)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	json_t *mounts = json_loads(json, 0, NULL);
+
+	assert_non_null(mounts);
+	assert_non_null(to);
+	show_list(to, mounts);
+	json_decref(mounts);
+	(void)fclose(to);
+	return text;
+}
+
+#define HEAD "STATE    REASON             EXPORT                         MOUNTPOINT\n"
+
+static void a_list_has_a_line_per_mount_whatever_the_daemons_say(void **state)
+{
+	_cleanup_free_ char *text = list_of("[{\"state\":\"local\",\"reason\":\"local\",\"spec\":\"nas:/srv\","
+					    "\"mountpoint\":\"/mnt\"},"
+					    "{\"state\":\"\\u001b[2J\\n\",\"reason\":7,\"spec\":[\"nas:/srv\"],"
+					    "\"mountpoint\":\"/a\\rb\"},"
+					    "{\"state\":null,\"reason\":\"\",\"spec\":{}}, 7, null, []]");
+
+	assert_string_equal(text, HEAD "local    local              nas:/srv                       /mnt\n"
+				       "?[2J?    -                  -                              /a?b\n"
+				       "-        -                  -                              -\n"
+				       "-        -                  -                              -\n"
+				       "-        -                  -                              -\n"
+				       "-        -                  -                              -\n");
+}
+
+static void a_status_has_its_strings(void **state)
+{
+	static const char *const wrong[] = {"[]", "{}", "{\"spec\":\"a\",\"state\":\"b\",\"reason\":\"c\"}",
+		"{\"spec\":\"a\",\"state\":\"b\",\"reason\":\"c\",\"detail\":1}",
+		"{\"spec\":\"a\",\"state\":{},\"reason\":\"c\",\"detail\":\"d\"}"};
+	json_t *right = json_loads("{\"spec\":\"a\",\"state\":\"b\",\"reason\":\"c\",\"detail\":\"d\"}", 0, NULL);
+
+	assert_true(show_is_status(right));
+	json_decref(right);
+	assert_false(show_is_status(NULL));
+	for (size_t n = 0; n < ARRAY_SIZE(wrong); n++) {
+		json_t *json = json_loads(wrong[n], 0, NULL);
+
+		assert_non_null(json);
+		assert_false(show_is_status(json));
+		json_decref(json);
+	}
+}
+
+static char *event_of(const struct control_event *e, void (*show)(FILE *to, const struct control_event *e))
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	assert_non_null(to);
+	show(to, e);
+	(void)fclose(to);
+	return text;
+}
+
+static void an_event_is_a_line(void **state)
+{
+	const struct control_event e = {.request = 1,
+		.fileid = 2,
+		.bytes = 3,
+		.ended_us = 86400000004,
+		.took_us = 5,
+		.uid = 6,
+		.pid = 7,
+		.error = ENOENT,
+		.operation = "LOOKUP",
+		.path = "sidecar"};
+	_cleanup_free_ char *text = event_of(&e, show_event), *json = event_of(&e, show_event_json);
+
+	assert_string_equal(text, "00:00:00.000004 LOOKUP          sidecar        5 us  uid 6     pid 7       file 2   "
+				  "                3 B  "
+				  "No such file or directory\n");
+	assert_string_equal(json,
+		"{\"request\":1,\"operation\":\"LOOKUP\",\"path\":\"sidecar\",\"ended_us\":86400000004,"
+		"\"microseconds\":5,\"uid\":6,\"pid\":7,\"fileid\":2,\"bytes\":3,\"error\":2}\n");
+}
+
+/* No end, no UTF-8, no time, no errno. */
+static void an_event_of_a_hostile_daemon_is_a_line_of_text(void **state)
+{
+	struct control_event e;
+
+	for (int byte = 0; byte < 256; byte++) {
+		_cleanup_free_ char *text = NULL, *json = NULL;
+		json_t *read;
+
+		memset(&e, byte, sizeof(e));
+		memcpy(e.operation, "\033[2J\n", 5);
+		text = event_of(&e, show_event);
+		json = event_of(&e, show_event_json);
+		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+		for (const char *p = text; p[1]; p++)
+			assert_true((unsigned char)*p >= 0x20 && *p != 0x7f && (unsigned char)*p < 0x80);
+		read = json_loads(json, 0, NULL);
+		assert_non_null(read);
+		assert_memory_equal(json_string_value(json_object_get(read, "operation")), "?[2J?", 5);
+		json_decref(read);
+	}
+	memset(&e, 0, sizeof(e));
+	e.ended_us = INT64_MIN;
+	e.error = INT32_MIN;
+	free(event_of(&e, show_event));
+	e.ended_us = INT64_MAX;
+	free(event_of(&e, show_event));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -97,6 +212,10 @@ int main(void)
 		cmocka_unit_test(a_remote_mount_says_why),
 		cmocka_unit_test(keys_that_are_missing_or_of_another_type_are_empty),
 		cmocka_unit_test(an_answer_of_another_program_is_no_status),
+		cmocka_unit_test(a_list_has_a_line_per_mount_whatever_the_daemons_say),
+		cmocka_unit_test(a_status_has_its_strings),
+		cmocka_unit_test(an_event_is_a_line),
+		cmocka_unit_test(an_event_of_a_hostile_daemon_is_a_line_of_text),
 	};
 
 	(void)setenv("TZ", "UTC", 1);
