@@ -180,6 +180,34 @@ void judge_mount_state(const struct doctor_facts *f, struct finding *ret)
 			"the mount is %s (%s: %s)", state, text_at(f, NULL, "reason"), text_at(f, NULL, "detail"));
 }
 
+/* Before the first names are compared there is nothing to mend. An older daemon says nothing about names. */
+void judge_mount_names(const struct doctor_facts *f, struct finding *ret)
+{
+	const char *reason = text_at(f, "names", "reason");
+	const char *meaning = "The NFS server looks names up, which takes longer; data is local all the same.";
+
+	if (flag_at(f, "names", "local"))
+		finding_ok(ret, "the sidecar looks names up");
+	else if (reason[0] == '\0' || strcmp(reason, reason_code(REASON_PROBING)) == 0)
+		finding_ok(ret, "the first names that are looked up will show whether the sidecar can do it");
+	else if (strcmp(reason, reason_code(REASON_OTHER_MOUNTS)) == 0)
+		finding_bad(ret, CHECK_ADVICE, meaning,
+			"The kernel's NFS server: export without crossmnt, if no filesystem below the export needs it "
+			"(exportfs -v shows the options). NFS-Ganesha: run it and the sidecar in the same pid and "
+			"mount "
+			"namespaces, and no other process with its name in others. Then: localioctl probe {mount}",
+			"names go by RPC (%s): the export has crossmnt, or the sidecar does not see the server's "
+			"process, or sees other mounts below the export than the server",
+			reason);
+	else if (strcmp(reason, reason_code(REASON_OTHER_HANDLES)) == 0)
+		finding_bad(ret, CHECK_ADVICE, meaning,
+			"Report this as a bug, with the versions of server, kernel and filesystem.",
+			"names go by RPC (%s): the sidecar makes other file handles than the server", reason);
+	else
+		finding_bad(ret, CHECK_ADVICE, meaning, "Do what the reason says (localiofs-status(7), REASON CODES).",
+			"names go by RPC (%s)", reason);
+}
+
 /* ---- a file ---- */
 
 void judge_file(const struct doctor_facts *f, struct finding *ret)

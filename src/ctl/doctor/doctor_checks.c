@@ -58,6 +58,7 @@ const struct doctor_check doctor_checks[] = {
 	{"mount-state",        DOCTOR_MOUNT,   judge_mount_state,          {"daemon-answers", "session"}, "The mount is local."},
 	{"mount-grants",       DOCTOR_MOUNT,   judge_mount_grants,         {"mount-state"},     "Opens get their local paths."},
 	{"mount-open-modes",   DOCTOR_MOUNT,   judge_mount_open_modes,     {"mount-state"},     "Opens of one file do not hinder each other."},
+	{"mount-names",        DOCTOR_MOUNT,   judge_mount_names,          {"mount-state"},     "Names are looked up by the sidecar."},
 	{"file",               DOCTOR_FILE,    judge_file,                 {"session"},         "The file exists."},
 	{"file-type",          DOCTOR_FILE,    judge_file_type,            {"file"},            "It is a regular file."},
 	{"file-set-id",        DOCTOR_FILE,    judge_file_set_id,          {"file-type"},       "It has no set-id bits."},

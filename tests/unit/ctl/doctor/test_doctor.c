@@ -8,7 +8,7 @@
 
 #define STATUS                                                                                              \
 	"{\"version\":\"" LOCALIOFS_VERSION "\",\"state\":\"local\",\"transport\":\"io_uring\",\"kernel\":" \
-	"{\"passthrough\":true},\"callers\":{\"groups_visible\":true}}"
+	"{\"passthrough\":true},\"callers\":{\"groups_visible\":true},\"names\":{\"local\":true}}"
 
 static struct doctor_facts facts;
 static struct finding findings[100];
@@ -304,6 +304,33 @@ static void each_fact_of_the_mount_has_its_finding(void **state)
 	finds("mount-open-modes", CHECK_ADVICE);
 }
 
+/* Each reason why names go by RPC has its own words and its own remedy; no names yet is no finding. */
+static void names_by_rpc_are_a_finding_with_a_remedy(void **state)
+{
+	static const struct {
+		const char *reason, *found, *todo;
+	} reasons[] = {{"other-mounts", "crossmnt", "exportfs -v"},
+		{"other-mounts", "process", "pid and mount namespaces"},
+		{"other-handles", "other file handles", "Report this"},
+		{"session-lost", "session-lost", "REASON CODES"}};
+
+	for (size_t n = 0; n < ARRAY_SIZE(reasons); n++) {
+		size_t i = 0;
+
+		set_in_status(NULL, "names", json_pack("{s:b, s:s}", "local", 0, "reason", reasons[n].reason));
+		doctor_judge(&facts, findings);
+		while (strcmp(doctor_checks[i].id, "mount-names") != 0)
+			i++;
+		assert_non_null(strstr(findings[i].found, reasons[n].found));
+		assert_non_null(strstr(findings[i].todo, reasons[n].todo));
+		finds("mount-names", CHECK_ADVICE);
+	}
+	set_in_status(NULL, "names", json_pack("{s:b, s:s}", "local", 0, "reason", "probing"));
+	nothing_is_wrong_when_all_is_well(NULL);
+	set_in_status(NULL, "names", json_integer(7));
+	nothing_is_wrong_when_all_is_well(NULL);
+}
+
 static void an_answer_without_any_key_breaks_nothing(void **state)
 {
 	set_status("[]");
@@ -429,6 +456,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_reason_of_the_probe_has_its_finding, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(each_fact_of_the_server_has_its_finding, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(each_fact_of_the_mount_has_its_finding, all_is_well, forget),
+		cmocka_unit_test_setup_teardown(names_by_rpc_are_a_finding_with_a_remedy, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(an_answer_without_any_key_breaks_nothing, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(each_fact_of_the_file_has_its_finding, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(a_check_without_its_precondition_names_the_check_that_failed,
