@@ -58,6 +58,7 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 		server_near(d->fs.server);
 		idle_ids_new_session(d->fs.idle);
 		backing_ids_new_session(d->fs.ids);
+		shortcut_new_session(d->fs.shortcut);
 	}
 }
 

@@ -299,6 +299,11 @@ enum reason shortcut_reason(struct shortcut *s)
 	return generation != 0 ? proof_reason(&s->proof, generation) : REASON_SESSION_LOST;
 }
 
+void shortcut_new_session(struct shortcut *s)
+{
+	s->stalled = false;
+}
+
 void shortcut_try_again(struct shortcut *s)
 {
 	proof_try_again(&s->proof);

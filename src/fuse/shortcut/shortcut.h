@@ -44,5 +44,8 @@ void shortcut_learn(struct shortcut *s, const struct nfs_call *answered);
 /* REASON_NONE if names take the shortcut now, or the reason why not. */
 enum reason shortcut_reason(struct shortcut *s);
 
+/* A session begins: its sidecar may answer, whatever the last one did. On the probe's thread. */
+void shortcut_new_session(struct shortcut *s);
+
 /* A user's wish: names that take no shortcut because of other mounts are tried again at once. */
 void shortcut_try_again(struct shortcut *s);
