@@ -22,12 +22,13 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION     7
+#define BROKER_VERSION     8
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH      128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS  16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
-#define BROKER_MAX_MESSAGE 512
+#define BROKER_MAX_MESSAGE 1024
 #define BROKER_MAX_NAME    255 /* bytes */
+#define BROKER_MAX_TARGET  511 /* bytes: longer targets of symbolic links go to the NFS server */
 #define BROKER_PEER_LEN    56  /* "[address]:port" and its NUL */
 
 enum broker_type {
@@ -46,7 +47,13 @@ enum broker_type {
 	BROKER_SYNC_DIR = 11, /* struct broker_sync_dir -> broker_status */
 	BROKER_PROVE = 12,    /* no body -> broker_status; with a memfd that has OWNER_PROOF (registry_layout.h) */
 
-	BROKER_LOOKUP = 13, /* struct broker_lookup -> broker_found */
+	BROKER_LOOKUP = 13,  /* struct broker_lookup -> broker_found */
+	BROKER_MAKE = 14,    /* struct broker_make -> broker_made */
+	BROKER_SYMLINK = 15, /* struct broker_symlink -> broker_made */
+	BROKER_REMOVE = 16,  /* struct broker_remove -> broker_changed */
+	BROKER_RENAME = 17,  /* struct broker_rename -> broker_changed */
+	BROKER_LINK = 18,    /* struct broker_link -> broker_changed */
+	BROKER_SETATTR = 19, /* struct broker_setattr -> broker_changed */
 
 	/* the type of a reply is the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -247,6 +254,122 @@ struct broker_found {
 	struct broker_attr dir;  /* of the directory, from before the name was looked up */
 };
 
+/*
+ * Changes of names and attributes. The sidecar does for the credential what the NFS server would do, and as stably:
+ * where the server makes names stable before it answers, so does the sidecar, unless BROKER_CHANGE_LAZY is set.
+ *
+ * A reply with reason 0 is the server's answer, too, whether error is 0 or a negative errno. With another reason
+ * nothing was changed, and only the NFS server can answer. A change for which the connection ends before its reply may
+ * have been made; after the end of the connection none is made any more.
+ */
+enum broker_change_flags {
+	BROKER_CHANGE_LAZY = 1,      /* the caller makes names stable by SYNC_DIR */
+	BROKER_CHANGE_EXCLUSIVE = 2, /* MAKE of a regular file: -EEXIST if the name exists; else the server decides */
+	BROKER_CHANGE_DIRECTORY = 4, /* REMOVE: a directory, as RMDIR */
+};
+
+/* CREATE, MKDIR and MKNOD, by the type in mode. A regular file is opened, too, as by OPEN for reading and writing. */
+struct broker_make {
+	struct broker_fh dir;
+	struct broker_cred cred;
+	uint32_t flags;      /* enum broker_change_flags */
+	uint32_t open_flags; /* BROKER_OPEN_WANT_ flags, of a regular file */
+	uint32_t mode;       /* st_mode: type and permissions; the client has applied its umask */
+	uint32_t rdev_major; /* of a device */
+	uint32_t rdev_minor;
+	char name[256]; /* as in struct broker_lookup */
+};
+
+struct broker_symlink {
+	struct broker_fh dir;
+	struct broker_cred cred;
+	uint32_t flags;
+	char name[256];
+	char target[512]; /* BROKER_MAX_TARGET bytes at most, and a NUL; bytes past the NUL are zero */
+};
+
+struct broker_remove {
+	struct broker_fh dir;
+	struct broker_cred cred;
+	uint32_t flags;
+	char name[256];
+};
+
+struct broker_rename {
+	struct broker_fh dir;
+	struct broker_fh dir2; /* the directory of name2 */
+	struct broker_cred cred;
+	uint32_t flags;
+	char name[256];
+	char name2[256]; /* the new name */
+};
+
+struct broker_link {
+	struct broker_fh fh; /* the file */
+	struct broker_fh dir;
+	struct broker_cred cred;
+	uint32_t flags;
+	char name[256];
+};
+
+enum broker_set {
+	BROKER_SET_MODE = 1,
+	BROKER_SET_UID = 2,
+	BROKER_SET_GID = 4,
+	BROKER_SET_ATIME = 8,  /* to atime_sec and atime_nsec */
+	BROKER_SET_MTIME = 16, /* to mtime_sec and mtime_nsec */
+	BROKER_SET_ATIME_NOW = 32,
+	BROKER_SET_MTIME_NOW = 64,
+};
+
+struct broker_setattr {
+	struct broker_fh fh;
+	struct broker_cred cred;
+	uint32_t flags; /* enum broker_change_flags */
+	uint32_t set;   /* enum broker_set */
+	uint32_t mode;  /* permissions */
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t atime_nsec, mtime_nsec;
+	uint32_t pad;
+	int64_t atime_sec, mtime_sec;
+};
+
+/* The part of a directory's attributes before a change by which the client knows its state; wcc_attr, RFC 1813 2.6. */
+struct broker_version {
+	uint64_t size;
+	int64_t mtime_sec, ctime_sec;
+	uint32_t mtime_nsec, ctime_nsec;
+};
+
+/* A directory around a change; wcc_data, RFC 1813 2.6. */
+struct broker_wcc {
+	uint32_t has_before;
+	uint32_t has_after;
+	struct broker_version before;
+	struct broker_attr after;
+};
+
+struct broker_made {
+	int32_t error;
+	uint32_t reason;
+	struct broker_fh fh; /* of the new file */
+	uint32_t pad;
+	struct broker_wcc dir;
+	struct broker_open_reply open; /* as in the reply to OPEN, of the new file; also after an error, if the names
+					are made but could not be made stable */
+};
+
+struct broker_changed {
+	int32_t error;
+	uint32_t reason;
+	uint32_t has_attr;
+	uint32_t pad;
+	struct broker_attr attr; /* LINK, SETATTR: of the file */
+	struct broker_wcc dir;   /* the directory of name; SETATTR: none */
+	struct broker_wcc dir2;  /* RENAME: the directory of name2 */
+};
+
 struct broker_amount {
 	int32_t error;
 	uint32_t reason;
@@ -286,4 +409,14 @@ BROKER_ASSERT(broker_revoke, 8);
 BROKER_ASSERT(broker_sync_dir, 208);
 BROKER_ASSERT(broker_lookup, 464);
 BROKER_ASSERT(broker_found, 320);
+BROKER_ASSERT(broker_make, 484);
+BROKER_ASSERT(broker_symlink, 980);
+BROKER_ASSERT(broker_remove, 468);
+BROKER_ASSERT(broker_rename, 856);
+BROKER_ASSERT(broker_link, 600);
+BROKER_ASSERT(broker_setattr, 256);
+BROKER_ASSERT(broker_version, 32);
+BROKER_ASSERT(broker_wcc, 128);
+BROKER_ASSERT(broker_made, 392);
+BROKER_ASSERT(broker_changed, 360);
 #undef BROKER_ASSERT

@@ -90,6 +90,7 @@ static int open_signals(void)
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN); /* clients choose the size of files */
+	(void)signal(SIGIO, SIG_IGN);   /* an open waits for one of our leases, which ends by itself (names/change.c) */
 	(void)sigemptyset(&set);
 	(void)sigaddset(&set, SIGTERM);
 	(void)sigaddset(&set, SIGINT);

@@ -13,14 +13,20 @@
 #define BODY(name) sizeof(struct broker_##name)
 #define EMPTY      0
 #define NO_REPLY   0, 0
-/* The last columns: offsets of the file handle and of the credential. */
-#define NO_FH             -1, -1
-#define FH(body, member)  offsetof(struct broker_##body, member), -1
-#define FH_AND_CRED(body) offsetof(struct broker_##body, fh), offsetof(struct broker_##body, cred)
+/* The last columns: offsets of the file handles and of the credential. */
+#define NO_FH              -1, -1, -1
+#define FH(body, member)   offsetof(struct broker_##body, member), -1, -1
+#define FH_AND_CRED(body)  offsetof(struct broker_##body, fh), -1, offsetof(struct broker_##body, cred)
+#define DIR_AND_CRED(body) offsetof(struct broker_##body, dir), -1, offsetof(struct broker_##body, cred)
+#define TWO_AND_CRED(body, member)                                                   \
+	offsetof(struct broker_##body, dir), offsetof(struct broker_##body, member), \
+		offsetof(struct broker_##body, cred)
+#define FILE_AND_CRED(body) \
+	offsetof(struct broker_##body, fh), offsetof(struct broker_##body, dir), offsetof(struct broker_##body, cred)
 
 /* clang-format off */
 static const struct broker_message messages[] = {
-	/* type            body             reply              states           descriptor  handle, credential */
+	/* type            body             reply              states           descriptor  handles, credential */
 	{TYPE(ANNOUNCE),  BODY(announce),  BODY(announced),   NEW_OR_READY,    false, NO_FH},
 	{TYPE(HELLO),     BODY(hello),     BODY(hello_reply), SESSION_MATCHED, true,  FH(hello, root)},
 	{TYPE(OPEN),      BODY(open),      BODY(open_reply),  SESSION_READY,   false, FH_AND_CRED(open)},
@@ -32,7 +38,13 @@ static const struct broker_message messages[] = {
 	{TYPE(COPY),      BODY(copy),      BODY(amount),      SESSION_READY,   false, NO_FH},
 	{TYPE(TRUNCATE),  BODY(truncate),  BODY(truncated),   SESSION_READY,   false, FH_AND_CRED(truncate)},
 	{TYPE(SYNC_DIR),  BODY(sync_dir),  BODY(status),      SESSION_READY,   false, FH_AND_CRED(sync_dir)},
-	{TYPE(LOOKUP),    BODY(lookup),    BODY(found),       SESSION_READY,   false, offsetof(struct broker_lookup, dir), offsetof(struct broker_lookup, cred)},
+	{TYPE(LOOKUP),    BODY(lookup),    BODY(found),       SESSION_READY,   false, DIR_AND_CRED(lookup)},
+	{TYPE(MAKE),      BODY(make),      BODY(made),        SESSION_READY,   false, DIR_AND_CRED(make)},
+	{TYPE(SYMLINK),   BODY(symlink),   BODY(made),        SESSION_READY,   false, DIR_AND_CRED(symlink)},
+	{TYPE(REMOVE),    BODY(remove),    BODY(changed),     SESSION_READY,   false, DIR_AND_CRED(remove)},
+	{TYPE(RENAME),    BODY(rename),    BODY(changed),     SESSION_READY,   false, TWO_AND_CRED(rename, dir2)},
+	{TYPE(LINK),      BODY(link),      BODY(changed),     SESSION_READY,   false, FILE_AND_CRED(link)},
+	{TYPE(SETATTR),   BODY(setattr),   BODY(changed),     SESSION_READY,   false, FH_AND_CRED(setattr)},
 	{TYPE(PROVE),     EMPTY,           BODY(status),      SESSION_MATCHED, true,  NO_FH},
 	/* from the sidecar, unasked */
 	{TYPE(MATCHED),   BODY(matched),   NO_REPLY,                           false, NO_FH},

@@ -33,6 +33,7 @@ struct broker_message {
 	uint32_t states;       /* a set of enum session_state, in which the client may send the request */
 	bool descriptor;       /* one descriptor may travel with the request */
 	int fh;                /* offset of the struct broker_fh in the body; -1: none */
+	int fh2;               /* the same of a second handle */
 	int cred;              /* offset of the struct broker_cred in the body; -1: none */
 };
 

@@ -25,6 +25,7 @@ static void check_packet(const struct packet *p)
 	CHECK(p->header.length <= BROKER_MAX_MESSAGE && p->header.length == broker_packet_length(p->header.type));
 	CHECK(p->fd == -1);
 	CHECK(m->fh < 0 || (word(p, m->fh) >= 1 && word(p, m->fh) <= BROKER_MAX_FH));
+	CHECK(m->fh2 < 0 || (word(p, m->fh2) >= 1 && word(p, m->fh2) <= BROKER_MAX_FH));
 	CHECK(m->cred < 0 || word(p, m->cred + (int)offsetof(struct broker_cred, ngroups)) <= BROKER_MAX_GROUPS);
 }
 

@@ -122,22 +122,28 @@ static bool is_own_handle(int fd, const struct nfs_handle *h)
 	       memcmp(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length) == 0;
 }
 
-int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h)
+static int open_own_handle(int mount, const struct nfs_handle *h, int flags)
 {
-	_cleanup_close_ int fd = open_handle(m->judge >= 0 ? m->judge : m->root, h, O_PATH);
+	_cleanup_close_ int fd = open_handle(mount, h, flags);
 
 	if (fd < 0)
 		return fd;
 	return h->is_root || is_own_handle(fd, h) ? steal_fd(&fd) : -ESTALE;
 }
 
+int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h)
+{
+	return open_own_handle(m->judge >= 0 ? m->judge : m->root, h, O_PATH);
+}
+
 int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h)
 {
-	_cleanup_close_ int fd = open_handle(m->root, h, O_PATH | O_DIRECTORY);
+	return open_own_handle(m->root, h, O_PATH | O_DIRECTORY);
+}
 
-	if (fd < 0)
-		return fd;
-	return h->is_root || is_own_handle(fd, h) ? steal_fd(&fd) : -ESTALE;
+int export_mount_file(const struct export_mount *m, const struct nfs_handle *h)
+{
+	return open_own_handle(m->root, h, O_PATH);
 }
 
 int export_mount_handle(int fd, struct nfs_handle *ret)

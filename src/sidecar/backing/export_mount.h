@@ -53,6 +53,9 @@ int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *
  */
 int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h);
 
+/* The same of any file. */
+int export_mount_file(const struct export_mount *m, const struct nfs_handle *h);
+
 /* Replaces the file's part of a handle by the handle of the file behind the descriptor. 0 or a negative errno. */
 int export_mount_handle(int fd, struct nfs_handle *ret);
 

@@ -18,6 +18,7 @@
 static const struct {
 	unsigned cap;
 	const char *name, *why;
+	bool optional; /* without it, some changes of an unsquashed root are left to the NFS server */
 } kept[] = {
 	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
 		"FUSE_DEV_IOC_BACKING_OPEN and _CLOSE, open_tree, mount_setattr, the registry's marks, proofs of "
@@ -26,6 +27,8 @@ static const struct {
 	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", "what nfsd leaves an unsquashed root"},
 	{CAP_SETUID, "CAP_SETUID", "setfsuid to the squashed uid"},
 	{CAP_SETGID, "CAP_SETGID", "setfsgid and setgroups to the squashed groups"},
+	{CAP_CHOWN, "CAP_CHOWN", "what nfsd leaves an unsquashed root", true},
+	{CAP_FOWNER, "CAP_FOWNER", "what nfsd leaves an unsquashed root", true},
 };
 
 /* The capabilities of a thread that registers: no FSETID, SYS_RESOURCE, DAC_OVERRIDE, DAC_READ_SEARCH. */
@@ -51,7 +54,7 @@ int thread_cred_check(char *ret_missing, size_t size)
 	}
 	(void)!capng_get_caps_process(); /* cannot fail for the process itself */
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
-		if (capng_have_capability(CAPNG_EFFECTIVE, kept[i].cap))
+		if (kept[i].optional || capng_have_capability(CAPNG_EFFECTIVE, kept[i].cap))
 			continue;
 		used += (size_t)snprintf(ret_missing + used, size - used, "%s%s (%s)", used > 0 ? ", " : "",
 			kept[i].name, kept[i].why);
@@ -63,11 +66,14 @@ int thread_cred_check(char *ret_missing, size_t size)
 
 int thread_cred_confine(bool bind_reserved)
 {
-	bool bounds = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) != 0;
+	bool bounds = capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) != 0, has[ARRAY_SIZE(kept)];
 
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		has[i] = capng_have_capability(CAPNG_EFFECTIVE, kept[i].cap) != 0;
 	capng_clear(CAPNG_SELECT_BOTH);
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].cap);
+		if (has[i])
+			(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, kept[i].cap);
 	if (bind_reserved) /* probeport= below 1024 */
 		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, CAP_NET_BIND_SERVICE);
 	/*

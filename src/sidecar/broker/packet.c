@@ -26,13 +26,20 @@ static uint32_t word(const struct packet *p, size_t offset)
 	return value;
 }
 
-/* True if the lengths inside the body are in range: of the file handle, and of the list of groups. */
+/* True if the length of the handle at an offset is in range; an offset of -1 means no handle. */
+static bool is_handle(const struct packet *p, int offset)
+{
+	uint32_t length = offset >= 0 ? word(p, (size_t)offset + offsetof(struct broker_fh, length)) : 1;
+
+	return length >= 1 && length <= BROKER_MAX_FH;
+}
+
+/* True if the lengths inside the body are in range: of the file handles, and of the list of groups. */
 static bool lengths_in_range(const struct packet *p, const struct broker_message *m)
 {
-	uint32_t length = m->fh >= 0 ? word(p, (size_t)m->fh + offsetof(struct broker_fh, length)) : 1;
 	uint32_t ngroups = m->cred >= 0 ? word(p, (size_t)m->cred + offsetof(struct broker_cred, ngroups)) : 0;
 
-	return length >= 1 && length <= BROKER_MAX_FH && ngroups <= BROKER_MAX_GROUPS;
+	return is_handle(p, m->fh) && is_handle(p, m->fh2) && ngroups <= BROKER_MAX_GROUPS;
 }
 
 int packet_check(const struct packet *p, size_t size, int fds)

@@ -25,6 +25,12 @@ struct packet {
 		struct broker_truncate truncate;
 		struct broker_sync_dir sync_dir;
 		struct broker_lookup lookup;
+		struct broker_make make;
+		struct broker_symlink symlink;
+		struct broker_remove remove;
+		struct broker_rename rename;
+		struct broker_link link;
+		struct broker_setattr setattr;
 		uint8_t bytes[BROKER_MAX_MESSAGE - sizeof(struct broker_header)];
 	} body;
 	int fd; /* the descriptor of PROVE or HELLO, which the receiver owns; or -1 */

@@ -53,6 +53,14 @@ struct server_kind {
 	 */
 	const char *process;
 
+	/* The server makes changes of names stable before it answers. */
+	bool syncs_names;
+	/*
+	 * A directory's attributes before a change and the change are one step for the server: the kernel's holds the
+	 * directory's lock (fs/nfsd/nfsfh.c fh_fill_pre_attrs). The sidecar cannot, and tells none then.
+	 */
+	bool exact_wcc;
+
 	/* Takes a handle apart. REASON_NONE, or why the handle gets no grants. Pure. */
 	enum reason (*decode)(const struct broker_fh *fh, struct nfs_handle *ret);
 	/* Puts a handle together, as the server makes it for NFSv3. 0, or -EOVERFLOW. Pure. */
@@ -94,6 +102,8 @@ struct server_kind {
 	 * the caller makes.
 	 */
 	bool (*may_search)(const struct access_file *f, const struct broker_cred *cred);
+	/* The same for changes of the names in a directory. */
+	bool (*may_change_names)(const struct access_file *f, const struct broker_cred *cred);
 	/*
 	 * True if the server's own rule for READ or WRITE allows the access, without the kernel's permission check. The
 	 * owner is always allowed; the caller handles the owner.

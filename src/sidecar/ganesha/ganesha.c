@@ -91,6 +91,7 @@ const struct server_kind server_ganesha = {
 	.squash = rights_ganesha_squash,
 	.access = rights_ganesha_access,
 	.may_search = rights_ganesha_may_search,
+	.may_change_names = rights_ganesha_may_change_names,
 	.may_read = rights_ganesha_may_read,
 	.may_write = rights_ganesha_may_write,
 };

@@ -66,6 +66,11 @@ bool rights_ganesha_may_search(const struct access_file *f, const struct broker_
 	return (rwx(f, cred) & 01) != 0;
 }
 
+bool rights_ganesha_may_change_names(const struct access_file *f, const struct broker_cred *cred)
+{
+	return (rwx(f, cred) & 03) == 03;
+}
+
 bool rights_ganesha_may_read(const struct access_file *f, const struct broker_cred *cred)
 {
 	return cred->uid == f->uid || (rwx(f, cred) & 05) != 0;

@@ -25,6 +25,7 @@ int rights_ganesha_access(const struct access_file *f, const struct broker_cred 
 
 /* True if the search of a directory is allowed: the FSAL_X_OK of nfs3_lookup.c. */
 bool rights_ganesha_may_search(const struct access_file *f, const struct broker_cred *cred);
+bool rights_ganesha_may_change_names(const struct access_file *f, const struct broker_cred *cred);
 
 /* True if READ is allowed (nfs3_read.c): who may execute a file may read it. */
 bool rights_ganesha_may_read(const struct access_file *f, const struct broker_cred *cred);

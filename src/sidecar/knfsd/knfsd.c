@@ -239,6 +239,9 @@ const struct server_kind server_knfsd = {
 	.squash = rights_knfsd_squash,
 	.access = rights_knfsd_access,
 	.may_search = kernel_decides,
+	.may_change_names = kernel_decides,
+	.syncs_names = true,
+	.exact_wcc = true,
 	.may_read = kernel_decides,
 	.may_write = kernel_decides,
 };

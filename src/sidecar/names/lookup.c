@@ -9,15 +9,7 @@
 
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
-
-/* True for a name that is one step down. The server knows what it answers to others. */
-static bool is_plain(const char *name, size_t room)
-{
-	size_t length = strnlen(name, room);
-
-	return length > 0 && length < room && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0;
-}
+#include "sidecar/names/directory.h"
 
 /*
  * An O_PATH descriptor of what has the name, with the credential's right to search. -EXDEV for a mount point. Symbolic
@@ -77,7 +69,7 @@ static int look_up(const struct grant_context *g, const struct broker_lookup *re
 
 void names_lookup(const struct grant_context *g, const struct broker_lookup *request, struct broker_found *reply)
 {
-	int r = is_plain(request->name, sizeof(request->name)) ? look_up(g, request, reply) : -EINVAL;
+	int r = names_is_plain(request->name, sizeof(request->name)) ? look_up(g, request, reply) : -EINVAL;
 
 	if (r == 0 || r == -ENOENT)
 		reply->error = r;

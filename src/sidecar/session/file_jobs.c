@@ -79,6 +79,10 @@ static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 {
 	off_t at;
 
+	if (job->names != NULL) {
+		name_change_run(job->names);
+		return 0;
+	}
 	switch (job->type) {
 	case BROKER_COMMIT:
 	case BROKER_SYNC_DIR:
@@ -93,11 +97,22 @@ static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 	}
 }
 
+static int answer_change(int socket, const struct file_job *job)
+{
+	const struct name_change *c = job->names;
+	bool made = c->type == BROKER_MAKE || c->type == BROKER_SYMLINK;
+	const void *reply = made ? (const void *)&c->made : &c->changed;
+
+	return packet_send(socket, job->type | BROKER_REPLY, job->request, reply, c->given);
+}
+
 static int answer(int socket, const struct file_job *job, int64_t result, const struct broker_attr *attr)
 {
 	uint32_t type = job->type | BROKER_REPLY;
 	struct broker_amount amount = {.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
 
+	if (job->names != NULL)
+		return answer_change(socket, job);
 	if (job->type == BROKER_TRUNCATE) {
 		struct broker_truncated truncated = {.error = (int32_t)result, .attr = *attr};
 
@@ -113,6 +128,7 @@ static void drop(struct file_job *job)
 {
 	close_fdp(&job->fd);
 	close_fdp(&job->target);
+	job->names = name_change_free(job->names);
 }
 
 /* ---- the queue ---- */
@@ -144,9 +160,15 @@ static void *work(void *arg)
 		struct broker_attr attr = {0};
 		int64_t r = run(&job, &attr);
 
+		close_fdp(&job.fd);
+		close_fdp(&job.target);
+		/*
+		 * If the client does not read, the session ends. The client must not see the end before the last
+		 * change is made, so that this end of the connection stays open for sending.
+		 */
+		if (answer(q->socket, &job, r, &attr) < 0)
+			(void)shutdown(q->socket, SHUT_RD);
 		drop(&job);
-		if (answer(q->socket, &job, r, &attr) < 0) /* the client does not read, so the session ends */
-			(void)shutdown(q->socket, SHUT_RDWR);
 	}
 	return NULL;
 }
@@ -213,7 +235,8 @@ static bool take_change(struct file_jobs *q, struct file_job *ret)
 	LOCKED(&q->lock);
 	for (unsigned n = 0; n < q->pending; n++) {
 		at = &q->jobs[(q->first + n) % FILE_JOBS_PENDING];
-		if (at->target < 0)
+		if (at->target < 0 &&
+			(at->names == NULL || at->names->type == BROKER_MAKE || at->names->type == BROKER_SYMLINK))
 			continue;
 		/* The protocol does not promise the order of jobs. */
 		last = &q->jobs[(q->first + --q->pending) % FILE_JOBS_PENDING];
@@ -230,8 +253,10 @@ int file_jobs_withdraw(struct file_jobs *q)
 	int r = 0;
 
 	while (r >= 0 && take_change(q, &job)) {
-		drop(&job);
+		if (job.names != NULL)
+			name_change_refuse(job.names, -EACCES, REASON_REVOKED);
 		r = file_jobs_refuse(q, &job, -EBADF);
+		drop(&job);
 	}
 	return r;
 }

@@ -23,7 +23,7 @@ static int32_t descriptor_number(void)
 	return INT32_MIN + (int32_t)(atomic_fetch_add(&last, 1) % INT32_MAX);
 }
 
-static int keep_grant(struct session *s, const struct packet *p, const struct broker_open_reply *reply,
+static int keep_grant(struct session *s, const struct broker_fh *fh, const struct broker_open_reply *reply,
 	const struct grant *grant, struct export_mount *mount)
 {
 	const struct backing b = {.id = reply->backing_id,
@@ -32,11 +32,10 @@ static int keep_grant(struct session *s, const struct packet *p, const struct br
 		.cred = grant->cred,
 		.mount = mount};
 
-	return backing_table_add(&s->ids, &b, &p->body.open.fh);
+	return backing_table_add(&s->ids, &b, fh);
 }
 
-/* Finds the export of a handle, if the client may use the credential; NULL: the request has none. */
-static enum reason find_claimed(struct session *s, const struct broker_fh *fh, const struct broker_cred *cred,
+enum reason session_find_claimed(struct session *s, const struct broker_fh *fh, const struct broker_cred *cred,
 	struct location *ret)
 {
 	return cred == NULL || claims_allow(&s->claims, cred) ? locator_find(&s->locator, fh, ret) : REASON_CLAIMS;
@@ -81,12 +80,38 @@ static bool tell_attributes(struct session *s, const struct broker_open *request
 	return true;
 }
 
+bool session_take_place(struct session *s, uint32_t open_flags)
+{
+	return (open_flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0 &&
+	       backing_table_count(&s->ids) < s->max_ids && (s->fuse_fd < 0 || s->client->account.connection != NULL) &&
+	       account_take(s->client->broker->account, &s->client->account) >= 0;
+}
+
+void session_settle_grant(struct session *s, bool place, const struct broker_fh *fh, uint32_t open_flags,
+	struct broker_open_reply *reply, struct grant *grant, struct export_mount *mount)
+{
+	if (grant->given >= 0)
+		reply->backing_id = descriptor_number();
+	if (reply->backing_id != 0 && keep_grant(s, fh, reply, grant, mount) < 0) {
+		if (reply->backing_id > 0)
+			(void)fuse_device_backing_close(s->fuse_fd, reply->backing_id);
+		close_fdp(&grant->kept);
+		close_fdp(&grant->given);
+		reply->backing_id = 0;
+		reply->writable = 0;
+		reply->reason = REASON_LIMIT;
+	}
+	if (place && reply->backing_id == 0)
+		account_give(s->client->broker->account, &s->client->account);
+	if (reply->backing_id > 0)
+		account_keep(s->client->broker->account, &s->client->account);
+	if ((open_flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0)
+		count_open(s, !place, reply);
+}
+
 static int on_open(struct session *s, struct packet *p)
 {
-	bool wanted = (p->body.open.flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) != 0;
-	bool place = wanted && backing_table_count(&s->ids) < s->max_ids &&
-		     (s->fuse_fd < 0 || s->client->account.connection != NULL) &&
-		     account_take(s->client->broker->account, &s->client->account) >= 0;
+	bool place = session_take_place(s, p->body.open.flags);
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server,
 		.at = &at,
@@ -95,7 +120,7 @@ static int on_open(struct session *s, struct packet *p)
 		.trusted = s->trusted,
 		.may_register = place};
 	struct broker_open_reply reply = {0};
-	enum reason reason = find_claimed(s, &p->body.open.fh,
+	enum reason reason = session_find_claimed(s, &p->body.open.fh,
 		p->body.open.flags & BROKER_OPEN_ATTR ? NULL : &p->body.open.cred, &at);
 	struct grant grant = {.kept = -1, .given = -1};
 	int r;
@@ -106,23 +131,7 @@ static int on_open(struct session *s, struct packet *p)
 	} else if (!tell_attributes(s, &p->body.open, &at, &reply)) {
 		grant_open(&g, &p->body.open, &reply, &grant);
 	}
-	if (grant.given >= 0)
-		reply.backing_id = descriptor_number();
-	if (reply.backing_id != 0 && keep_grant(s, p, &reply, &grant, at.mount) < 0) {
-		if (reply.backing_id > 0)
-			(void)fuse_device_backing_close(s->fuse_fd, reply.backing_id);
-		close_fdp(&grant.kept);
-		close_fdp(&grant.given);
-		reply.backing_id = 0;
-		reply.writable = 0;
-		reply.reason = REASON_LIMIT;
-	}
-	if (place && reply.backing_id == 0)
-		account_give(s->client->broker->account, &s->client->account);
-	if (reply.backing_id > 0)
-		account_keep(s->client->broker->account, &s->client->account);
-	if (wanted)
-		count_open(s, !place, &reply);
+	session_settle_grant(s, place, &p->body.open.fh, p->body.open.flags, &reply, &grant, at.mount);
 	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
@@ -133,7 +142,7 @@ static int on_lookup(struct session *s, struct packet *p)
 	const struct broker_lookup *body = &p->body.lookup;
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
-	enum reason reason = find_claimed(s, &body->dir, &body->cred, &at);
+	enum reason reason = session_find_claimed(s, &body->dir, &body->cred, &at);
 	struct broker_found reply = {0};
 
 	if (reason == REASON_NONE && !locator_same_view(&s->locator, &at))
@@ -255,7 +264,7 @@ static int on_truncate(struct session *s, struct packet *p)
 	_cleanup_close_ int fd = -1;
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
-	enum reason reason = find_claimed(s, &body->fh, &body->cred, &at);
+	enum reason reason = session_find_claimed(s, &body->fh, &body->cred, &at);
 	int r = reason != REASON_NONE ? session_error_of(reason) : grant_truncate(&g, body, &job.cred);
 
 	if (r >= 0)
@@ -272,7 +281,7 @@ static int on_sync_dir(struct session *s, struct packet *p)
 	struct file_job job = {.target = -1};
 	struct location at;
 	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
-	enum reason reason = find_claimed(s, &body->fh, &body->cred, &at);
+	enum reason reason = session_find_claimed(s, &body->fh, &body->cred, &at);
 	int r = reason != REASON_NONE ? session_error_of(reason) : grant_directory(&g, body, &reason);
 	_cleanup_close_ int fd = r;
 
@@ -298,6 +307,12 @@ static const session_handler_fn handlers[] = {
 	[BROKER_SYNC_DIR] = on_sync_dir,
 	[BROKER_PROVE] = session_on_prove,
 	[BROKER_LOOKUP] = on_lookup,
+	[BROKER_MAKE] = session_on_make,
+	[BROKER_SYMLINK] = session_on_symlink,
+	[BROKER_REMOVE] = session_on_remove,
+	[BROKER_RENAME] = session_on_rename,
+	[BROKER_LINK] = session_on_link,
+	[BROKER_SETATTR] = session_on_setattr,
 };
 
 session_handler_fn session_handler(uint32_t type)

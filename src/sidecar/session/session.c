@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -34,8 +35,10 @@ static int own_descriptors(const struct broker_session *s)
 	int keep[] = {STDERR_FILENO, s->socket, s->wake.fd, s->broker->reap.fd, a->inotify_fd, a->fusectl_fd};
 	unsigned first = 0;
 
-	if (unshare(CLONE_FILES) < 0)
+	/* CLONE_FS: the thread's own umask, 0, since clients have applied theirs. */
+	if (unshare(CLONE_FILES | CLONE_FS) < 0)
 		return -errno;
+	(void)umask(0);
 	qsort(keep, ARRAY_SIZE(keep), sizeof(keep[0]), compare_int);
 	for (size_t i = 0; i < ARRAY_SIZE(keep); i++) {
 		if (keep[i] < 0)

@@ -9,9 +9,9 @@
  * that process.
  *
  * session.c has the thread and the loop; handshake.c has the messages up to HELLO; requests.c has the requests on
- * files, and the table of all handlers. struct session belongs to the session's thread. Another thread may look at its
- * atomic members, its ids, its locator's slots and its constants while broker_session.state points to it, under the
- * broker's lock.
+ * files, and the table of all handlers; changes.c has the changes of names and attributes. struct session belongs to
+ * the session's thread. Another thread may look at its atomic members, its ids, its locator's slots and its constants
+ * while broker_session.state points to it, under the broker's lock.
  */
 #pragma once
 
@@ -19,10 +19,11 @@
 #include "net/ip_address.h"
 #include "sidecar/broker/broker.h"
 #include "sidecar/broker/packet.h"
+#include "sidecar/grant/grant.h"
 #include "sidecar/grant/locator.h"
 #include "sidecar/registry/claims.h"
 #include "sidecar/registry/owner_check.h"
-#include "sidecar/session/backing_table.h"
+#include "sidecar/grant/backing_table.h"
 #include "sidecar/session/file_jobs.h"
 #include "wire/broker_messages.h"
 
@@ -60,6 +61,27 @@ typedef int (*session_handler_fn)(struct session *s, struct packet *p);
 
 /* requests.c: the handler of the requests of that type; NULL if the type is no request. */
 session_handler_fn session_handler(uint32_t type);
+
+/* requests.c: finds the export of a handle, if the client may use the credential; NULL: the request has none. */
+enum reason session_find_claimed(struct session *s, const struct broker_fh *fh, const struct broker_cred *cred,
+	struct location *ret);
+
+/*
+ * requests.c: the request's wish for a backing id or a descriptor gets its place in the counts, and is settled when the
+ * grant is known. A grant that finds no place in the table is given up.
+ */
+bool session_take_place(struct session *s, uint32_t open_flags);
+void session_settle_grant(struct session *s, bool place, const struct broker_fh *fh, uint32_t open_flags,
+	struct broker_open_reply *reply, struct grant *grant, struct export_mount *mount);
+
+/* ---- changes.c ---- */
+
+int session_on_make(struct session *s, struct packet *p);
+int session_on_symlink(struct session *s, struct packet *p);
+int session_on_remove(struct session *s, struct packet *p);
+int session_on_rename(struct session *s, struct packet *p);
+int session_on_link(struct session *s, struct packet *p);
+int session_on_setattr(struct session *s, struct packet *p);
 
 /* ---- handshake.c ---- */
 

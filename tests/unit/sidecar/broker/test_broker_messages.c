@@ -17,7 +17,7 @@
 static const struct {
 	uint32_t type, length, reply, states;
 	bool descriptor;
-	int fh, cred;
+	int fh, cred, fh2; /* fh2: 0: none */
 } expected[] = {
 	{BROKER_ANNOUNCE, 40, 72, SESSION_NEW | SESSION_READY, false, -1, -1},
 	{BROKER_HELLO, 152, 248, SESSION_MATCHED, true, 4, -1},
@@ -31,6 +31,12 @@ static const struct {
 	{BROKER_TRUNCATE, 232, 112, SESSION_READY, false, 0, 132},
 	{BROKER_SYNC_DIR, 224, 24, SESSION_READY, false, 0, 132},
 	{BROKER_LOOKUP, 480, 336, SESSION_READY, false, 0, 132},
+	{BROKER_MAKE, 500, 408, SESSION_READY, false, 0, 132},
+	{BROKER_SYMLINK, 996, 408, SESSION_READY, false, 0, 132},
+	{BROKER_REMOVE, 484, 376, SESSION_READY, false, 0, 132},
+	{BROKER_RENAME, 872, 376, SESSION_READY, false, 0, 264, 132},
+	{BROKER_LINK, 616, 376, SESSION_READY, false, 0, 264, 132},
+	{BROKER_SETATTR, 272, 376, SESSION_READY, false, 0, 132},
 	{BROKER_PROVE, 16, 24, SESSION_MATCHED, true, -1, -1},
 	{BROKER_MATCHED, 80, 0, 0, false, -1, -1},
 	{BROKER_REVOKE, 24, 0, 0, false, -1, -1},
@@ -105,6 +111,7 @@ static void every_line_of_the_table_is_as_the_protocol_says(void **state)
 		assert_int_equal(m->descriptor, expected[i].descriptor);
 		assert_int_equal(m->fh, expected[i].fh);
 		assert_int_equal(m->cred, expected[i].cred);
+		assert_int_equal(m->fh2, expected[i].fh2 > 0 ? expected[i].fh2 : -1);
 	}
 }
 
@@ -120,7 +127,7 @@ static void there_are_no_other_messages(void **state)
 		packets += length != 0;
 	}
 	assert_int_equal(messages, ARRAY_SIZE(expected));
-	assert_int_equal(packets, 29);
+	assert_int_equal(packets, 41);
 }
 
 static void every_request_and_nothing_else_has_a_handler(void **state)
@@ -151,6 +158,8 @@ static void every_length_but_the_right_one_is_refused(void **state)
 		p = packet_of(type);
 		if (m != NULL && m->fh >= 0)
 			memcpy(p.body.bytes + m->fh, &one, sizeof(one));
+		if (m != NULL && m->fh2 >= 0)
+			memcpy(p.body.bytes + m->fh2, &one, sizeof(one));
 		if (type == BROKER_ANNOUNCE)
 			p.body.announce.version = BROKER_VERSION;
 		for (uint32_t size = 0; size <= BROKER_MAX_MESSAGE; size++) {
@@ -179,6 +188,19 @@ static void lengths_inside_are_checked_in_every_message(void **state)
 
 		if (expected[i].fh < 0)
 			continue;
+		for (size_t j = 0; expected[i].fh2 > 0 && j < ARRAY_SIZE(lengths); j++) {
+			const uint32_t one = 1;
+
+			memcpy(p.body.bytes + expected[i].fh, &one, sizeof(one));
+			memcpy(p.body.bytes + expected[i].fh2, &lengths[j], sizeof(lengths[j]));
+			assert_int_equal(packet_check(&p, p.header.length, 0),
+				lengths[j] >= 1 && lengths[j] <= BROKER_MAX_FH ? 0 : -EPROTO);
+		}
+		if (expected[i].fh2 > 0) {
+			const uint32_t one = 1;
+
+			memcpy(p.body.bytes + expected[i].fh2, &one, sizeof(one));
+		}
 		for (size_t j = 0; j < ARRAY_SIZE(lengths) * ARRAY_SIZE(counts); j++) {
 			uint32_t length = lengths[j % ARRAY_SIZE(lengths)], count = counts[j / ARRAY_SIZE(lengths)];
 			bool right = length >= 1 && length <= BROKER_MAX_FH &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sidecar/session/backing_table.h"
+#include "sidecar/grant/backing_table.h"
 
 #include <string.h>
 

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/names/change.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "sidecar/backing/thread_cred.h"
+
+struct name_change *name_change_new(uint32_t type, bool stable)
+{
+	struct name_change *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->type = type;
+	c->stable = stable;
+	c->dir.fd = c->dir2.fd = c->file = c->given = -1;
+	return c;
+}
+
+struct name_change *name_change_free(struct name_change *c)
+{
+	if (c == NULL)
+		return NULL;
+	names_directory_close(&c->dir);
+	names_directory_close(&c->dir2);
+	close_fdp(&c->file);
+	close_fdp(&c->given);
+	free(c);
+	return NULL;
+}
+
+void name_change_refuse(struct name_change *c, int error, enum reason reason)
+{
+	c->changed = (struct broker_changed){.error = error, .reason = reason};
+}
+
+/* ---- preparation ---- */
+
+/* Squashes the request's credential and opens the directory at g->at. */
+static int prepare(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked)
+{
+	enum reason reason;
+	int r = grant_squash(g, asked, &c->cred, &reason);
+
+	c->server_keeps_open = g->server->process != NULL;
+	return r < 0 ? r : names_directory_open(g, &c->cred, &c->dir);
+}
+
+int name_change_remove(struct name_change *c, const struct grant_context *g, const struct broker_remove *request)
+{
+	c->request.remove = *request;
+	return names_is_plain(request->name, sizeof(request->name)) ? prepare(c, g, &request->cred) : -EINVAL;
+}
+
+int name_change_rename(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
+	const struct broker_rename *request)
+{
+	int r = names_is_plain(request->name, sizeof(request->name)) &&
+				names_is_plain(request->name2, sizeof(request->name2))
+			? prepare(c, g, &request->cred)
+			: -EINVAL;
+
+	if (r >= 0)
+		r = names_directory_open(g2, &c->cred, &c->dir2);
+	/* One directory has one state before the change, and one after it. */
+	if (r >= 0 && c->dir.inode == c->dir2.inode && c->dir.device == c->dir2.device)
+		names_directory_close(&c->dir2);
+	c->request.rename = *request;
+	return r;
+}
+
+/*
+ * Opens the file at g->at. A device, FIFO, socket or symbolic link has no descriptor by which its attributes could be
+ * made stable: then the server must do it.
+ */
+static int open_file(struct name_change *c, const struct grant_context *g, struct statx *ret_stx)
+{
+	struct broker_attr attr;
+	int r = c->file = export_mount_file(g->at->mount, &g->at->handle);
+
+	if (r >= 0)
+		r = grant_attributes(c->file, ret_stx, &attr);
+	return r >= 0 && c->stable && !S_ISREG(attr.mode) && !S_ISDIR(attr.mode) ? -EOPNOTSUPP : r;
+}
+
+int name_change_link(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
+	const struct broker_link *request)
+{
+	struct statx stx;
+	int r = names_is_plain(request->name, sizeof(request->name)) ? prepare(c, g, &request->cred) : -EINVAL;
+
+	c->request.link = *request;
+	return r < 0 ? r : open_file(c, g2, &stx);
+}
+
+/* True if the request sets one kind of attributes, with one system call: so all is set, or nothing. */
+static bool is_one_kind(uint32_t set)
+{
+	bool mode = (set & BROKER_SET_MODE) != 0, owner = (set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
+	bool times = (set & (BROKER_SET_ATIME | BROKER_SET_MTIME | BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)) != 0;
+
+	return (int)mode + (int)owner + (int)times == 1;
+}
+
+/*
+ * True if NFS-Ganesha has a rule of its own: it squashes the new owner and group, too (squash_setattr() in
+ * src/support/nfs_creds.c), and sets a file to the present time only by its mode, also for the owner.
+ */
+static bool has_own_rule(const struct grant_context *g, const struct broker_setattr *q, const struct broker_cred *cred,
+	const struct access_file *file)
+{
+	bool squashes = g->at->perms.squash != SQUASH_NONE;
+	bool roots = ((q->set & BROKER_SET_UID) != 0 && q->uid == 0) || ((q->set & BROKER_SET_GID) != 0 && q->gid == 0);
+	bool owner = (q->set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
+	bool present = (q->set & (BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)) != 0;
+
+	if (g->server->process == NULL)
+		return false;
+	if (squashes && (roots || (owner && g->at->perms.squash == SQUASH_ALL)))
+		return true;
+	return present && (g->server->access(file, cred, true) & NFS_ACCESS_MODIFY) == 0;
+}
+
+int name_change_setattr(struct name_change *c, const struct grant_context *g, const struct broker_setattr *request)
+{
+	struct access_file file;
+	enum reason reason;
+	struct statx stx;
+	int r = is_one_kind(request->set) ? grant_squash(g, &request->cred, &c->cred, &reason) : -EOPNOTSUPP;
+
+	c->request.setattr = *request;
+	if (r >= 0 && (!g->at->perms.write || export_mount_read_only(g->at->mount)))
+		r = -EROFS;
+	if (r >= 0)
+		r = open_file(c, g, &stx);
+	/* The servers have rules of their own for set-id bits, and Ganesha for symbolic links. */
+	if (r >= 0 && (((stx.stx_mode | request->mode) & (S_ISUID | S_ISGID)) != 0 || S_ISLNK(stx.stx_mode)))
+		r = -EOPNOTSUPP;
+	if (r < 0)
+		return r;
+	file = (struct access_file){.fd = c->file, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
+	return has_own_rule(g, request, &c->cred, &file) ? -EOPNOTSUPP : r;
+}
+
+/* ---- the change ---- */
+
+/* The path by which the kernel finds an O_PATH descriptor of this thread's table. */
+struct fd_path {
+	char text[48];
+};
+
+static struct fd_path path_of(int fd)
+{
+	struct fd_path p;
+
+	(void)snprintf(p.text, sizeof(p.text), "/proc/thread-self/fd/%d", fd);
+	return p;
+}
+
+/*
+ * NFS-Ganesha keeps files open that its clients have read or written. A file that loses its last name past Ganesha
+ * keeps its space until Ganesha closes it, perhaps for days, and no request by a handle makes Ganesha close it. So the
+ * last name of a file goes only while no process has the file open. A write lease proves that (fs/locks.c
+ * check_conflicting_open), and while it is held, no process opens the file. The file's owner may take a lease without
+ * CAP_LEASE.
+ *
+ * 0 with a descriptor that has the lease; -1 in it: the name is no regular file's, or not the file's last. -EBUSY if
+ * the file is open.
+ */
+static int lease_last_name(const struct name_change *c, int dir, const char *name, int *ret_fd)
+{
+	_cleanup_close_ int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+	struct broker_cred owner = c->cred;
+	struct fd_path path = path_of(at);
+	struct stat st;
+	int r;
+
+	*ret_fd = -1;
+	if (at < 0 || fstat(at, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+		return 0;
+	fd = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return -EBUSY;
+	owner.uid = st.st_uid;
+	r = thread_cred_become(&owner);
+	if (r >= 0 && fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
+		r = -EBUSY;
+	thread_cred_restore();
+	if (r >= 0)
+		*ret_fd = steal_fd(&fd);
+	return r;
+}
+
+/* The same for the file that a REMOVE or RENAME takes its name from. */
+static int lease_victim(const struct name_change *c, int *ret_fd)
+{
+	*ret_fd = -1;
+	if (!c->server_keeps_open)
+		return 0;
+	if (c->type == BROKER_REMOVE)
+		return lease_last_name(c, c->dir.fd, c->request.remove.name, ret_fd);
+	if (c->type == BROKER_RENAME)
+		return lease_last_name(c, c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, c->request.rename.name2, ret_fd);
+	return 0;
+}
+
+static int remove_name(const struct name_change *c)
+{
+	const struct broker_remove *q = &c->request.remove;
+	bool directory = (q->flags & BROKER_CHANGE_DIRECTORY) != 0;
+
+	return unlinkat(c->dir.fd, q->name, directory ? AT_REMOVEDIR : 0) < 0 ? -errno : 0;
+}
+
+static int rename_name(const struct name_change *c)
+{
+	const struct broker_rename *q = &c->request.rename;
+	struct stat st;
+
+	/* NFS-Ganesha would go on to find the old parent of a directory as "..". */
+	if (c->server_keeps_open && c->dir2.fd >= 0 &&
+		(fstatat(c->dir.fd, q->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode)))
+		return -EOPNOTSUPP;
+	return renameat(c->dir.fd, q->name, c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, q->name2) < 0 ? -errno : 0;
+}
+
+static int link_file(const struct name_change *c)
+{
+	const struct broker_link *q = &c->request.link;
+	struct fd_path path = path_of(c->file);
+
+	return linkat(AT_FDCWD, path.text, c->dir.fd, q->name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/* The time of one kind: given, the present, or the time that the file has. */
+static struct timespec time_of(uint32_t set, uint32_t given, uint32_t now, int64_t sec, uint32_t nsec)
+{
+	if ((set & now) != 0)
+		return (struct timespec){.tv_nsec = UTIME_NOW};
+	return (set & given) != 0 ? (struct timespec){.tv_sec = sec, .tv_nsec = (long)nsec}
+				  : (struct timespec){.tv_nsec = UTIME_OMIT};
+}
+
+static int set_attributes(const struct name_change *c)
+{
+	const struct broker_setattr *q = &c->request.setattr;
+	struct fd_path path = path_of(c->file);
+	struct timespec times[2] = {time_of(q->set, BROKER_SET_ATIME, BROKER_SET_ATIME_NOW, q->atime_sec,
+					    q->atime_nsec),
+		time_of(q->set, BROKER_SET_MTIME, BROKER_SET_MTIME_NOW, q->mtime_sec, q->mtime_nsec)};
+	uid_t uid = (q->set & BROKER_SET_UID) != 0 ? q->uid : (uid_t)-1;
+	gid_t gid = (q->set & BROKER_SET_GID) != 0 ? q->gid : (gid_t)-1;
+	int r;
+
+	if (q->atime_nsec >= 1000000000 || q->mtime_nsec >= 1000000000)
+		return -EINVAL;
+	if ((q->set & BROKER_SET_MODE) != 0)
+		r = fchmodat(AT_FDCWD, path.text, q->mode & 07777, 0);
+	else if ((q->set & (BROKER_SET_UID | BROKER_SET_GID)) != 0)
+		r = fchownat(c->file, "", uid, gid, AT_EMPTY_PATH);
+	else
+		r = utimensat(c->file, "", times, AT_EMPTY_PATH);
+	return r < 0 ? -errno : 0;
+}
+
+/* With the thread's present credentials. 0, or the errno that is the server's answer, too; *ret_sure is false if not.
+ */
+static int change(const struct name_change *c, bool *ret_sure)
+{
+	bool named = c->type != BROKER_SETATTR && names_directory_may_change(&c->dir);
+	int r;
+
+	*ret_sure = false;
+	switch (c->type) {
+	case BROKER_REMOVE:
+		r = remove_name(c);
+		*ret_sure = named && r == -ENOENT;
+		break;
+	case BROKER_RENAME:
+		r = rename_name(c);
+		*ret_sure = named && r == -ENOENT && (c->dir2.fd < 0 || names_directory_may_change(&c->dir2));
+		break;
+	case BROKER_LINK:
+		r = link_file(c);
+		*ret_sure = named && r == -EEXIST;
+		break;
+	default:
+		r = set_attributes(c);
+		break;
+	}
+	return r;
+}
+
+/* ---- the reply ---- */
+
+/* The server's order: what a directory names, and then the file (fs/nfsd/vfs.c commit_metadata). */
+static int sync_all(const struct name_change *c)
+{
+	struct fd_path path = path_of(c->file);
+	_cleanup_close_ int file = -1;
+	int r = names_directory_sync(&c->dir);
+
+	if (r >= 0)
+		r = names_directory_sync(&c->dir2);
+	if (r < 0 || c->file < 0)
+		return r;
+	file = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return file < 0 || fsync(file) < 0 ? -errno : 0;
+}
+
+static void sync_made(struct name_change *c)
+{
+	int r = sync_all(c);
+
+	if (r < 0)
+		c->made.error = r;
+}
+
+void name_change_run(struct name_change *c)
+{
+	struct broker_changed *reply = &c->changed;
+	struct statx stx;
+	_cleanup_close_ int lease = -1;
+	bool sure = false;
+	int r;
+
+	if (c->type == BROKER_MAKE || c->type == BROKER_SYMLINK) {
+		sync_made(c);
+		return;
+	}
+	*reply = (struct broker_changed){0};
+	names_directory_before(&c->dir, &reply->dir);
+	names_directory_before(&c->dir2, &reply->dir2);
+	r = lease_victim(c, &lease);
+	if (r >= 0)
+		r = thread_cred_become(&c->cred);
+	if (r >= 0)
+		r = change(c, &sure);
+	thread_cred_restore();
+	names_directory_after(&c->dir, &reply->dir);
+	names_directory_after(&c->dir2, &reply->dir2);
+	if (c->type == BROKER_RENAME && c->dir2.fd < 0)
+		reply->dir2 = reply->dir;
+	if (r < 0 && !sure) {
+		name_change_refuse(c, r, REASON_SERVER_DECIDES);
+		return;
+	}
+	if (r >= 0 && c->stable)
+		r = sync_all(c);
+	reply->error = r;
+	reply->has_attr = r >= 0 && c->file >= 0 && grant_attributes(c->file, &stx, &reply->attr) >= 0;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/names/directory.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "sidecar/backing/thread_cred.h"
+
+bool names_is_plain(const char *name, size_t room)
+{
+	size_t length = strnlen(name, room);
+
+	return length > 0 && length < room && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+	       strcmp(name, "..") != 0;
+}
+
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret)
+{
+	_cleanup_close_ int fd = export_mount_directory(g->at->mount, &g->at->handle);
+	struct access_file file;
+	struct broker_attr attr;
+	struct statx stx;
+	int r = fd < 0 ? fd : grant_attributes(fd, &stx, &attr);
+
+	if (r < 0)
+		return r;
+	if (!g->at->perms.write || export_mount_read_only(g->at->mount))
+		return -EROFS;
+	file = (struct access_file){.fd = fd, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
+	if (!g->server->may_change_names(&file, cred))
+		return -EACCES;
+	*ret = (struct names_directory){.fd = steal_fd(&fd),
+		.device = makedev(stx.stx_dev_major, stx.stx_dev_minor),
+		.inode = stx.stx_ino,
+		.exact = g->server->exact_wcc};
+	return 0;
+}
+
+void names_directory_close(struct names_directory *d)
+{
+	close_fdp(&d->fd);
+}
+
+void names_directory_before(struct names_directory *d, struct broker_wcc *ret)
+{
+	struct broker_attr attr;
+	struct statx stx;
+
+	*ret = (struct broker_wcc){0};
+	if (d->fd < 0)
+		return;
+	d->alone = alone_begin(d->device, d->inode);
+	d->begun = true;
+	if (d->exact || grant_attributes(d->fd, &stx, &attr) < 0)
+		return;
+	ret->has_before = 1;
+	ret->before = (struct broker_version){.size = attr.size,
+		.mtime_sec = attr.mtime_sec,
+		.mtime_nsec = attr.mtime_nsec,
+		.ctime_sec = attr.ctime_sec,
+		.ctime_nsec = attr.ctime_nsec};
+}
+
+void names_directory_after(struct names_directory *d, struct broker_wcc *ret)
+{
+	struct statx stx;
+
+	if (d->fd < 0)
+		return;
+	ret->has_after = grant_attributes(d->fd, &stx, &ret->after) >= 0;
+	if (d->begun && !alone_end(&d->alone))
+		ret->has_before = 0;
+	d->begun = false;
+}
+
+bool names_directory_may_change(const struct names_directory *d)
+{
+	return thread_cred_allows(d->fd, W_OK | X_OK);
+}
+
+int names_directory_sync(const struct names_directory *d)
+{
+	_cleanup_close_ int fd = d->fd < 0 ? -1 : openat(d->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (d->fd < 0)
+		return 0;
+	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * A directory in which names are changed: opened by its handle on the export's own mount, checked by the server's own
+ * rule, with its attributes around the change.
+ *
+ * A value of the thread that has it; the descriptor is in the session's descriptor table.
+ */
+#pragma once
+
+#include <sys/stat.h>
+
+#include "sidecar/grant/grant.h"
+#include "sidecar/names/alone.h"
+
+struct names_directory {
+	int fd; /* O_PATH; -1: none */
+	dev_t device;
+	ino_t inode;
+	bool exact; /* the server's before is exact, so that the sidecar must not tell one */
+	struct alone alone;
+	bool begun; /* of alone */
+};
+
+/* True for a name that is one step down. The server knows what it answers to others. */
+bool names_is_plain(const char *name, size_t room);
+
+/*
+ * Opens the directory at g->at, in which the squashed credential may change names by the server's own rule; the kernel
+ * judges later. A negative errno: the server decides.
+ */
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret);
+void names_directory_close(struct names_directory *d);
+
+/* Read the directory's attributes before and after a change. Takes a directory without descriptor. */
+void names_directory_before(struct names_directory *d, struct broker_wcc *ret);
+void names_directory_after(struct names_directory *d, struct broker_wcc *ret);
+
+/* True if the kernel lets the thread's present credentials change names here. */
+bool names_directory_may_change(const struct names_directory *d);
+
+/* fsync(2), by which the names are stable. 0 or a negative errno. */
+int names_directory_sync(const struct names_directory *d);
