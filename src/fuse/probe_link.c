@@ -4,24 +4,31 @@
 #include "base/log.h"
 #include "fuse/daemon_parts.h"
 #include "fuse/local/idle_ids.h"
+#include "fuse/local/server_refresh.h"
 #include "fuse/fs/convert.h"
 #include "fuse/shortcut/shortcut.h"
+
+static void make_server_look(struct daemon *d, struct nfs_call *look)
+{
+	do {
+		server_look(&d->fs, look);
+		(void)server_call(shortcut_nfs(d->fs.shortcut), look);
+	} while (server_looked(&d->fs, look) == -EAGAIN);
+}
 
 /* The callbacks of the probe: its questions about this mount, and its events (probe.h). */
 static int probe_root_attr(void *arg, struct broker_attr *ret)
 {
 	struct daemon *d = arg;
-	struct nfs_call look = {.proc = NFS_COMMIT,
-		.cred = namespaces_own_cred(&d->fs.namespaces),
+	struct nfs_call look = {.cred = namespaces_own_cred(&d->fs.namespaces),
 		.fh = d->place.root,
 		.patience_ms = QUESTION_TIMEOUT_MS};
 	struct nfs_call call = look;
 	int r;
 
-	/* COMMIT makes a server that answers from memory look at the root again (server_refresh.h); it fails: -EISDIR
-	 */
+	/* A server that answers from memory looks at the root first. */
 	if (fs_server_remembers(&d->fs)) {
-		(void)server_call(shortcut_nfs(d->fs.shortcut), &look);
+		make_server_look(d, &look);
 		d->fs.counters.refreshes++;
 	}
 	call.proc = NFS_GETATTR;

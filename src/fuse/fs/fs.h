@@ -96,6 +96,7 @@ struct fs {
 	atomic_size_t open_files;
 	atomic_size_t opening;          /* OPEN requests in progress */
 	atomic_uint refreshes_unwaited; /* server_refresh.h */
+	atomic_bool looks_by_commit;    /* server_refresh.h: GETACL does not make the server look */
 	struct fs_counters counters;
 };
 

@@ -8,7 +8,31 @@
 #include "base/log.h"
 
 #define REFRESH_PATIENCE_MS 5000
-#define UNWAITED_MAX        16 /* of one mount: each is an fsync for the server */
+#define UNWAITED_MAX        16 /* of one mount: each may be an fsync for the server */
+
+void server_look(const struct fs *fs, struct nfs_call *call)
+{
+	memset(&call->args, 0, sizeof(call->args));
+	if (fs->has_acls || fs->looks_by_commit) {
+		call->proc = NFS_COMMIT;
+		return;
+	}
+	call->proc = NFS_GETACL;
+	call->args.acl.mask = NFS_ACL_ACCESS;
+}
+
+int server_looked(struct fs *fs, struct nfs_call *call)
+{
+	if (call->proc == NFS_COMMIT)
+		return call->error == -EISDIR ? 0 : call->error;
+	if (call->error < 0 && call->error != -EOPNOTSUPP)
+		return call->error;
+	if (call->error == 0 && call->res.acl.access_count == 0)
+		return 0;
+	fs->looks_by_commit = true;
+	server_look(fs, call);
+	return -EAGAIN;
+}
 
 void server_refresh_changed(struct inode *i)
 {
@@ -41,14 +65,19 @@ static void on_answer(struct nfs_call *call)
 {
 	struct server_refresh *r = CONTAINER_OF(call, struct server_refresh, call);
 	struct inode *i = r->inode;
+	int error = server_looked(r->fs, call);
 
+	if (error == -EAGAIN) {
+		server_submit(r->fs->server, call);
+		return;
+	}
 	r->fs->counters.refreshes++;
-	if (call->error < 0) {
+	if (error < 0) {
 		r->fs->counters.refreshes_failed++;
 		/* COMMIT is fsync, too: the server tells once of data that it could not write. */
-		if (call->error == -EIO || call->error == -ENOSPC || call->error == -EDQUOT)
-			write_log_fail(&i->writes, call->error);
-		log_debug("the server did not look at a file again: %s", strerror(-call->error));
+		if (call->proc == NFS_COMMIT && (error == -EIO || error == -ENOSPC || error == -EDQUOT))
+			write_log_fail(&i->writes, error);
+		log_debug("the server did not look at a file again: %s", strerror(-error));
 	} else {
 		LOCKED(&i->lock);
 		if ((int32_t)(r->changed_past - i->looked_past) > 0)
@@ -72,12 +101,12 @@ static void submit(struct server_refresh *r, struct fs *fs, struct inode *i, con
 {
 	r->fs = fs;
 	r->inode = inode_ref(i);
-	r->call = (struct nfs_call){.proc = NFS_COMMIT,
-		.fh = i->fh,
+	r->call = (struct nfs_call){.fh = i->fh,
 		.cred = *cred,
 		.patience_ms = REFRESH_PATIENCE_MS,
 		.given_up = given_up,
 		.done = on_answer};
+	server_look(fs, &r->call);
 	{
 		LOCKED(&i->lock);
 		r->changed_past = i->asked_past = i->changed_past;

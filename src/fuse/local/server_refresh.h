@@ -2,12 +2,20 @@
 /*
  * A refresh makes the server look at a file again. NFS-Ganesha sends a file's attributes from memory for
  * Attr_Expiration_Time, a minute unless it is configured otherwise. Ganesha does not notice data that is written past
- * it, to the backing file: for all that time its other clients see the old file, and a new file as empty. Ganesha 4.3
- * looks at a file again after COMMIT of the file, also by a caller that may not write the file (FSAL_MDCACHE
- * mdcache_commit2). GETATTR, ACCESS, READ and a SETATTR of nothing do not make it look. The kernel's server needs no
- * refresh, since it asks the filesystem each time.
+ * it, to the backing file: for all that time its other clients see the old file, and a new file as empty. GETATTR,
+ * ACCESS, READ, LOOKUP, READDIRPLUS and a SETATTR of nothing do not make it look. The kernel's server needs no refresh,
+ * since it asks the filesystem each time.
  *
- * Close-to-open: the COMMIT is answered before close, fsync and truncate(2) are, and before this mount itself asks the
+ * GETACL makes Ganesha 4.3 look at a file or directory, for any caller, at the cost of a GETATTR: the request wants an
+ * ACL, and a Ganesha without ACLs has none in memory to answer from (FSAL_MDCACHE mdcache_test_attrs_trust). A Ganesha
+ * with ACLs may have one. The answer tells them apart: it has no entries exactly where the server has no ACLs, because
+ * an ACL has three at least.
+ *
+ * COMMIT makes every Ganesha look, also for any caller (mdcache_commit2), so the mount uses COMMIT from the first
+ * answer with an ACL, or without NFSACL, on. But COMMIT of a file is an fsync, and leaves the file open for writing in
+ * Ganesha, so that the host cannot execute it (ETXTBSY). On a directory COMMIT fails with -EISDIR after the look.
+ *
+ * Close-to-open: the refresh is answered before close, fsync and truncate(2) are, and before this mount itself asks the
  * server about a file that the mount has changed past the server.
  *
  * Changes by the daemon and the sidecar are counted. The daemon does not see the kernel's writes to a backing file: a
@@ -34,6 +42,16 @@ struct server_refresh {
 	struct patience patience;
 	void (*done)(struct server_refresh *r);
 };
+
+/* Makes the call a request for which the server looks at call->fh: sets the procedure and its arguments. */
+void server_look(const struct fs *fs, struct nfs_call *call);
+
+/*
+ * The server has answered such a call. 0: the server has looked. -EAGAIN: the request was the wrong one for this
+ * server; the call is another now, to be submitted again. -ESTALE: the file is gone, and the server has forgotten it.
+ * Other errors: the server may not have looked. Any thread.
+ */
+int server_looked(struct fs *fs, struct nfs_call *call);
 
 /* The file was changed past the server, or may have been. Takes the inode's lock. */
 void server_refresh_changed(struct inode *i);

@@ -2,6 +2,7 @@
 #include "fuse/open/open_request.h"
 
 #include "fuse/local/backing_ids.h"
+#include "fuse/local/server_refresh.h"
 #include "fuse/fs/convert.h"
 
 /* True if the open does not check known names and attributes again (nocto). */
@@ -36,32 +37,40 @@ static void go_on(struct open_request *o)
 	o->then(o);
 }
 
+/* True if the server has answered, or will not; else the question was sent in another form. */
+static bool has_looked(struct open_request *o, void (*done)(struct nfs_call *call))
+{
+	if (server_looked(o->r.fs, &o->r.call) == -EAGAIN) {
+		request_send(&o->r, o->r.call.proc, done);
+		return false;
+	}
+	o->r.fs->counters.refreshes++;
+	return true;
+}
+
 static void on_server_looked(struct nfs_call *call)
 {
 	struct open_request *o = open_request_of(call);
 
-	o->r.fs->counters.refreshes++;
-	open_end(o, -ESTALE);
+	if (has_looked(o, on_server_looked))
+		open_end(o, -ESTALE);
 }
 
-/*
- * COMMIT makes the server look at the directory, and then at the file: with the file's old ctime the next open would
- * doubt the name again.
- */
+/* The server looks at the directory, and then at the file: with the file's old ctime the next open would doubt the name
+ * again. */
 static void make_server_look(struct open_request *o, const struct nfs_fh *fh, void (*done)(struct nfs_call *call))
 {
 	o->r.call.fh = *fh;
-	o->r.call.args.io.offset = 0;
-	o->r.call.args.io.count = 0;
-	request_send(&o->r, NFS_COMMIT, done);
+	server_look(o->r.fs, &o->r.call);
+	request_send(&o->r, o->r.call.proc, done);
 }
 
 static void on_server_looked_at_names(struct nfs_call *call)
 {
 	struct open_request *o = open_request_of(call);
 
-	o->r.fs->counters.refreshes++;
-	make_server_look(o, &o->r.inode->fh, on_server_looked);
+	if (has_looked(o, on_server_looked_at_names))
+		make_server_look(o, &o->r.inode->fh, on_server_looked);
 }
 
 /*
