@@ -52,7 +52,8 @@
 	X(CLAIMS,           39, "claims",             "the sidecar does not let this client act for that user or group (--claims=peer); the NFS server decides") \
 	X(SERVER_DECIDES,   40, "server-decides",     "only the NFS server can answer: a mount point, a refusal, or a name that is none") \
 	X(OTHER_MOUNTS,     41, "other-mounts",       "the NFS server's process does not see the same mounts below the export as the sidecar, or is not visible") \
-	X(OTHER_HANDLES,    42, "other-handles",      "the sidecar makes other file handles than the NFS server")
+	X(OTHER_HANDLES,    42, "other-handles",      "the sidecar makes other file handles than the NFS server") \
+	X(SERVER_REMEMBERS, 43, "server-remembers",   "the NFS server answers from memory, and does not look in time at what the sidecar changes; it need not with Attr_Expiration_Time = 0 in its configuration")
 /* clang-format on */
 
 enum reason {

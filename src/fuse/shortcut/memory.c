@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/shortcut/memory.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fuse/local/server_refresh.h"
+#include "table/keyed_hash.h"
+
+#define LOOK_PATIENCE_MS  5000
+#define BACKOFF_SHIFT_MAX 6 /* the longest time between two looks that fail, 6.4 s, in powers of two */
+
+struct look;
+
+/* A file or directory that is behind. */
+struct behind {
+	struct hash_node node;
+	struct list order; /* memory.idle, or alone during the look */
+	struct nfs_fh fh;
+	uint32_t changes;    /* until now */
+	unsigned failures;   /* in a row */
+	uint64_t due;        /* now_ms(): when it is looked at by itself */
+	struct look *look;   /* under way */
+	struct list waiters; /* struct waiter.node */
+};
+
+/* A request for which the server looks. The entry stays until the answer. */
+struct look {
+	struct nfs_call call;
+	struct list node; /* of the looks to be submitted */
+	struct memory *memory;
+	struct behind *behind;
+	uint32_t covers; /* behind.changes at the beginning */
+	uint64_t since;  /* now_ms() */
+	unsigned rounds; /* of questions to the callers that wait */
+};
+
+/* A call that waits for a look. */
+struct waiter {
+	struct list node;
+	struct nfs_call *call;
+	memory_submit_fn submit;
+	bool second;    /* for the look at call->fh2 */
+	uint32_t needs; /* behind.changes at the beginning */
+	uint64_t since; /* now_ms() */
+	unsigned asked; /* look.rounds at the last question whether the caller waits */
+};
+
+void memory_init(struct memory *m, struct fs *fs, struct server *nfs)
+{
+	*m = (struct memory){.fs = fs, .nfs = nfs};
+	(void)pthread_mutex_init(&m->lock, NULL);
+	(void)pthread_cond_init(&m->emptied, NULL);
+	hash_table_init(&m->behind);
+	list_init(&m->idle);
+}
+
+static void free_node(void *arg, struct hash_node *node)
+{
+	free(CONTAINER_OF(node, struct behind, node));
+}
+
+void memory_done(struct memory *m)
+{
+	hash_table_foreach(&m->behind, free_node, NULL);
+	hash_table_done(&m->behind);
+	(void)pthread_cond_destroy(&m->emptied);
+	(void)pthread_mutex_destroy(&m->lock);
+}
+
+/* ---- entries; the caller holds the lock ---- */
+
+static bool has_handle(const struct hash_node *node, const void *key)
+{
+	return nfs_fh_equal(&CONTAINER_OF(node, const struct behind, node)->fh, key);
+}
+
+static struct behind *find(const struct memory *m, const struct nfs_fh *fh)
+{
+	struct hash_node *node = hash_table_find(&m->behind, keyed_hash(fh->data, fh->len), has_handle, fh);
+
+	return node ? CONTAINER_OF(node, struct behind, node) : NULL;
+}
+
+/* Puts an entry without a look among the others, by its due time. True if it is the first. */
+static bool wait_until_due(struct memory *m, struct behind *b, uint64_t due)
+{
+	struct list *before = m->idle.prev;
+
+	b->due = due;
+	while (before != &m->idle && CONTAINER_OF(before, struct behind, order)->due > due)
+		before = before->prev;
+	list_append(before->next, &b->order);
+	return before == &m->idle;
+}
+
+static struct behind *add(struct memory *m, const struct nfs_fh *fh, bool *ret_first)
+{
+	struct behind *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return NULL;
+	b->fh = *fh;
+	list_init(&b->waiters);
+	hash_table_insert(&m->behind, &b->node, keyed_hash(fh->data, fh->len));
+	m->count++;
+	*ret_first = wait_until_due(m, b, now_ms() + MEMORY_TICK_MS);
+	return b;
+}
+
+/* The server knows the present state. No call waits for the entry. */
+static void forget(struct memory *m, struct behind *b)
+{
+	hash_table_remove(&m->behind, &b->node);
+	list_remove(&b->order);
+	free(b);
+	m->count--;
+	if (m->count == 0)
+		(void)pthread_cond_broadcast(&m->emptied);
+}
+
+void memory_changed(struct memory *m, const struct nfs_fh *fh)
+{
+	bool first = false;
+	struct behind *b;
+
+	if (!fs_server_remembers(m->fs))
+		return;
+	{
+		LOCKED(&m->lock);
+		b = find(m, fh);
+		if (!b)
+			b = add(m, fh, &first);
+		if (b)
+			b->changes++;
+	}
+	if (!b)
+		log_error_limited("%s: no memory to make the NFS server look at a change", m->fs->spec);
+	else if (first)
+		probe_wake(m->fs->probe);
+}
+
+enum reason memory_reason(struct memory *m)
+{
+	if (m->count == 0 && m->failures == 0)
+		return REASON_NONE;
+	return m->failures >= MEMORY_FAILURES || m->count >= MEMORY_BEHIND_MAX ? REASON_SERVER_REMEMBERS : REASON_NONE;
+}
+
+bool memory_is_behind(struct memory *m, const struct nfs_fh *fh)
+{
+	if (m->count == 0)
+		return false;
+	LOCKED(&m->lock);
+	return find(m, fh) != NULL;
+}
+
+/* ---- looks ---- */
+
+/* The next waiter of the entry whose caller is to be asked. Only the server's thread takes waiters, so it stays. */
+static struct waiter *next_to_ask(struct memory *m, struct behind *b, unsigned round)
+{
+	LOCKED(&m->lock);
+	LIST_FOREACH (pos, &b->waiters) {
+		struct waiter *w = CONTAINER_OF(pos, struct waiter, node);
+
+		if (w->asked == round)
+			continue;
+		w->asked = round;
+		return w;
+	}
+	return NULL;
+}
+
+static int why_unwanted(const struct waiter *w, uint64_t now)
+{
+	if (w->call->given_up && w->call->given_up(w->call))
+		return -EINTR;
+	return w->call->patience_ms > 0 && now - w->since >= w->call->patience_ms ? -ETIMEDOUT : 0;
+}
+
+static void end_unwanted(struct look *l, uint64_t now)
+{
+	struct memory *m = l->memory;
+	struct waiter *w;
+
+	l->rounds++;
+	while ((w = next_to_ask(m, l->behind, l->rounds)) != NULL) {
+		struct nfs_call *call = w->call;
+		int error = why_unwanted(w, now);
+
+		if (error == 0)
+			continue;
+		{
+			LOCKED(&m->lock);
+			list_remove(&w->node);
+		}
+		free(w);
+		call->error = error;
+		call->done(call);
+	}
+}
+
+static bool is_connected(const struct memory *m)
+{
+	struct server_stats stats;
+
+	server_stats(m->nfs, &stats);
+	return stats.connected;
+}
+
+static bool look_given_up(struct nfs_call *call)
+{
+	struct look *l = CONTAINER_OF(call, struct look, call);
+	uint64_t now = now_ms();
+
+	end_unwanted(l, now);
+	return now - l->since >= LOOK_PATIENCE_MS || !is_connected(l->memory);
+}
+
+/* Takes those waiters of an entry that need no more changes seen. The caller holds the lock. */
+static void take_waiters(struct behind *b, uint32_t seen, struct list *ret)
+{
+	LIST_FOREACH (pos, &b->waiters) {
+		struct waiter *w = CONTAINER_OF(pos, struct waiter, node);
+
+		if ((int32_t)(w->needs - seen) > 0)
+			continue;
+		list_remove(pos);
+		list_append(ret, pos);
+	}
+}
+
+static void on_look(struct nfs_call *call);
+
+/* Begins a look at an entry that has none. False without memory. The caller holds the lock and submits the look. */
+static bool begin_look(struct memory *m, struct behind *b, struct list *ret_looks)
+{
+	struct look *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return false;
+	l->memory = m;
+	l->behind = b;
+	l->covers = b->changes;
+	l->since = now_ms();
+	l->call = (struct nfs_call){.fh = b->fh,
+		.cred = namespaces_own_cred(&m->fs->namespaces),
+		.patience_ms = LOOK_PATIENCE_MS,
+		.given_up = look_given_up,
+		.done = on_look};
+	server_look(m->fs, &l->call);
+	b->look = l;
+	list_remove(&b->order);
+	m->looks++;
+	list_append(ret_looks, &l->node);
+	return true;
+}
+
+/* Begins looks at the entries that are due. The caller holds the lock. */
+static void begin_due_looks(struct memory *m, struct list *ret_looks)
+{
+	uint64_t now = now_ms();
+
+	while (!list_empty(&m->idle) && m->looks < MEMORY_LOOKS_MAX) {
+		struct behind *b = CONTAINER_OF(m->idle.next, struct behind, order);
+
+		if (b->due > now || !begin_look(m, b, ret_looks))
+			return;
+	}
+}
+
+/* A look has failed. The caller holds the lock. */
+static bool put_off(struct memory *m, struct behind *b, int error)
+{
+	b->failures++;
+	if (error != -EINTR && ++m->failures == MEMORY_FAILURES)
+		log_warning("%s: the NFS server does not look at files again that the sidecar has changed: %s",
+			m->fs->spec, strerror(-error));
+	return wait_until_due(m, b, now_ms() + ((uint64_t)MEMORY_TICK_MS << MIN(b->failures, BACKOFF_SHIFT_MAX)));
+}
+
+/*
+ * What follows a look: the calls that need not wait any more, and the next looks. True if the probe's thread must learn
+ * of a new first entry. The caller holds the lock.
+ */
+static bool end_look(struct memory *m, struct look *l, int error, struct list *ret_waiters, struct list *ret_looks)
+{
+	struct behind *b = l->behind;
+	bool failed = error < 0 && error != -ESTALE, first = false;
+
+	b->look = NULL;
+	m->looks--;
+	take_waiters(b, failed || error == -ESTALE ? b->changes : l->covers, ret_waiters);
+	if (!failed)
+		m->failures = b->failures = 0;
+	if (error == -ESTALE || error == -ENOTCONN || (!failed && b->changes == l->covers))
+		forget(m, b);
+	else if (failed)
+		first = put_off(m, b, error);
+	else if (list_empty(&b->waiters) || !begin_look(m, b, ret_looks))
+		first = wait_until_due(m, b, now_ms() + MEMORY_TICK_MS);
+	begin_due_looks(m, ret_looks);
+	return first;
+}
+
+static void submit_looks(struct memory *m, struct list *looks)
+{
+	LIST_FOREACH (pos, looks)
+		server_submit(m->nfs, &CONTAINER_OF(pos, struct look, node)->call);
+}
+
+static void go_on(struct memory *m, struct waiter *w);
+
+static void on_look(struct nfs_call *call)
+{
+	struct look *l = CONTAINER_OF(call, struct look, call);
+	struct memory *m = l->memory;
+	int error = server_looked(m->fs, call);
+	struct list waiters, looks;
+	bool first;
+
+	if (error == -EAGAIN) {
+		server_submit(m->nfs, call);
+		return;
+	}
+	m->fs->counters.refreshes++;
+	if (error < 0 && error != -ESTALE)
+		m->fs->counters.refreshes_failed++;
+	list_init(&waiters);
+	list_init(&looks);
+	{
+		LOCKED(&m->lock);
+		first = end_look(m, l, error, &waiters, &looks);
+	}
+	free(l);
+	submit_looks(m, &looks);
+	LIST_FOREACH (pos, &waiters)
+		go_on(m, CONTAINER_OF(pos, struct waiter, node));
+	if (first)
+		probe_wake(m->fs->probe);
+}
+
+/* ---- calls of this mount ---- */
+
+/* True if the answer depends on the state of files, and the request itself does not make the server look. */
+static bool needs_looks(const struct memory *m, const struct nfs_call *call)
+{
+	switch (call->proc) {
+	case NFS_NULL:
+	case NFS_FSSTAT:
+	case NFS_FSINFO:
+	case NFS_PATHCONF:
+	case NFS_COMMIT:
+		return false;
+	case NFS_GETACL:
+		return m->fs->has_acls || m->fs->looks_by_commit;
+	default:
+		return true;
+	}
+}
+
+/* Makes a call wait for the first look that it needs and has not waited for. False if it needs none. */
+static bool wait_for_look(struct memory *m, struct nfs_call *call, memory_submit_fn submit, bool second,
+	struct list *ret_looks)
+{
+	bool two = call->proc == NFS_RENAME || call->proc == NFS_LINK;
+	struct behind *b;
+	struct waiter *w;
+	LOCKED(&m->lock);
+
+	b = second ? NULL : find(m, &call->fh);
+	if (!b && two) {
+		b = find(m, &call->fh2);
+		second = true;
+	}
+	if (!b || (!b->look && !begin_look(m, b, ret_looks)))
+		return false;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return false;
+	*w = (struct waiter){.call = call, .submit = submit, .second = second, .needs = b->changes, .since = now_ms()};
+	list_append(&b->waiters, &w->node);
+	return true;
+}
+
+static void submit_after_look(struct memory *m, struct nfs_call *call, memory_submit_fn submit, bool second)
+{
+	struct list looks;
+	bool waits;
+
+	list_init(&looks);
+	waits = wait_for_look(m, call, submit, second, &looks);
+	submit_looks(m, &looks);
+	if (!waits)
+		submit(m->nfs, call);
+}
+
+/* The look for which a call waited has ended. Frees the waiter. */
+static void go_on(struct memory *m, struct waiter *w)
+{
+	struct nfs_call *call = w->call;
+	memory_submit_fn submit = w->submit;
+	bool second = w->second;
+
+	free(w);
+	if (second)
+		submit(m->nfs, call);
+	else
+		submit_after_look(m, call, submit, true);
+}
+
+void memory_submit(struct memory *m, struct nfs_call *call, memory_submit_fn submit)
+{
+	if (m->count == 0 || !needs_looks(m, call) || !is_connected(m))
+		submit(m->nfs, call);
+	else
+		submit_after_look(m, call, submit, false);
+}
+
+/* ---- looks by themselves ---- */
+
+int memory_housekeep(struct memory *m)
+{
+	uint64_t now = now_ms(), due = 0;
+	struct list looks;
+
+	if (m->count == 0)
+		return -1;
+	list_init(&looks);
+	{
+		LOCKED(&m->lock);
+		begin_due_looks(m, &looks);
+		/* Beyond the limit each answer begins the next look. */
+		if (!list_empty(&m->idle))
+			due = MAX(CONTAINER_OF(m->idle.next, struct behind, order)->due,
+				now + (m->looks < MEMORY_LOOKS_MAX ? 1 : MEMORY_TICK_MS));
+	}
+	submit_looks(m, &looks);
+	return due > 0 ? (int)(due - now) : -1;
+}
+
+void memory_hurry(struct memory *m)
+{
+	struct list looks;
+
+	list_init(&looks);
+	{
+		LOCKED(&m->lock);
+		LIST_FOREACH (pos, &m->idle)
+			CONTAINER_OF(pos, struct behind, order)->due = 0;
+		begin_due_looks(m, &looks);
+	}
+	submit_looks(m, &looks);
+}
+
+void memory_flush(struct memory *m)
+{
+	struct timespec until;
+	int r = 0;
+
+	if (m->count == 0 || !is_connected(m))
+		return;
+	memory_hurry(m);
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += MEMORY_FLUSH_MS / 1000;
+	LOCKED(&m->lock);
+	while (m->count > 0 && r == 0)
+		r = pthread_cond_clockwait(&m->emptied, &m->lock, CLOCK_MONOTONIC, &until);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The memory of the NFS server: the files and directories that the sidecar has changed past a server that remembers
+ * (fs_server_remembers()), and at which the server has not looked since (fuse/local/server_refresh.h). They are behind.
+ *
+ * Each is looked at within MEMORY_TICK_MS by itself, at most once in that time, so that the server's other clients see
+ * the change with their next request; and at once when a call of this mount touches it. That call waits for the look,
+ * so this mount sees its own changes also in answers of the server. A call waits no longer than its caller wants to,
+ * nor without a connection to the server: it goes to the server without the look then.
+ *
+ * A look that fails is made again later, the failures doubling the time. After MEMORY_FAILURES failures in a row, and
+ * while MEMORY_BEHIND_MAX are behind, changes must go to the NFS server itself. A file that is gone (-ESTALE) is behind
+ * no more. A server that was restarted remembers nothing; the looks then cost it a little, and the mount need not know.
+ *
+ * Any credential makes the server look, so the looks use the daemon's own. No look opens a file in the server, unless
+ * the server has ACLs (COMMIT). Three things no look repairs, so the caller leaves them to the NFS server: the ".." of
+ * a directory that gets another parent, the space of a removed file that the server has open, and a second change of a
+ * directory within one tick of the filesystem's clock, which leaves its mtime as it was: Ganesha keeps a listing as
+ * long as the mtime is the same. Linux 6.13 gives both changes their own time.
+ *
+ * struct memory belongs to the shortcut. Any thread; its lock guards it, and no other lock is taken within. An entry
+ * has about 170 bytes, and less than a kilobyte during its look.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "fuse/fs/fs.h"
+#include "localiofs/reason.h"
+#include "table/hash_table.h"
+
+#define MEMORY_TICK_MS    100
+#define MEMORY_BEHIND_MAX 4096
+#define MEMORY_LOOKS_MAX  16 /* under way, besides those for which calls wait */
+#define MEMORY_FAILURES   5
+#define MEMORY_FLUSH_MS   2000 /* of an unmount */
+
+struct memory {
+	struct fs *fs;
+	struct server *nfs;
+	pthread_mutex_t lock;
+	pthread_cond_t emptied;
+	struct hash_table behind;
+	struct list idle;     /* entries without a look under way, the first due first */
+	unsigned looks;       /* under way */
+	atomic_uint failures; /* in a row */
+	atomic_size_t count;  /* of the entries */
+};
+
+/* Hands a call to the NFS server: server_submit(), server_create() or server_append(). */
+typedef void (*memory_submit_fn)(struct server *nfs, struct nfs_call *call);
+
+void memory_init(struct memory *m, struct fs *fs, struct server *nfs);
+
+/* After the end of the server's thread and of the probe's. */
+void memory_done(struct memory *m);
+
+/*
+ * The sidecar has changed this file or directory, or may have. Before the change is answered, so that the caller's next
+ * call finds it. Without memory the change stays unknown, and the log says so.
+ */
+void memory_changed(struct memory *m, const struct nfs_fh *fh);
+
+/* REASON_NONE, or why the sidecar must not make changes now. Asked before each change. */
+enum reason memory_reason(struct memory *m);
+
+/* Submits a call of this mount to the NFS server, after the looks that it needs. Never blocks. */
+void memory_submit(struct memory *m, struct nfs_call *call, memory_submit_fn submit);
+
+/* True if the server's answers may have old attributes of the file, for example in a listing. */
+bool memory_is_behind(struct memory *m, const struct nfs_fh *fh);
+
+/* Starts the looks that are due. Returns the milliseconds until the next is, or -1 if none will be. */
+int memory_housekeep(struct memory *m);
+
+/* The session has ended: all looks are due. */
+void memory_hurry(struct memory *m);
+
+/* The same, and waits up to MEMORY_FLUSH_MS until nothing is behind. Not on the thread of the server. */
+void memory_flush(struct memory *m);
