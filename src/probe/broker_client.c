@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -17,16 +16,19 @@
 
 struct queued {
 	struct list node;
+	struct broker_call *call;
 	size_t length;
 	uint8_t packet[BROKER_MAX_MESSAGE];
 };
 
 struct broker_client {
+	struct list node; /* of the owner */
 	atomic_uint refs;
 	int fd;
 	pid_t peer_pid;
 	broker_event_fn event;
 	void *arg;
+	bool ending; /* the reading thread's: broker_client_end() */
 
 	pthread_mutex_t lock;
 	uint64_t next_id;
@@ -66,24 +68,67 @@ int broker_client_connect(const struct sockaddr_un *address, broker_event_fn eve
 	return 0;
 }
 
-void broker_client_close(struct broker_client *b)
+static void drop_queue(struct broker_client *b)
+{
+	LIST_FOREACH (pos, &b->queue) {
+		list_remove(pos);
+		free(CONTAINER_OF(pos, struct queued, node));
+	}
+}
+
+/* Sends no more, and ends the calls; with keep all but the changes that were sent. True if calls are left. */
+static bool end_calls(struct broker_client *b, bool keep)
 {
 	struct list calls;
+	bool left = false;
 
 	list_init(&calls);
 	{
 		LOCKED(&b->lock);
 		b->closed = true;
-		for (size_t i = 0; i < BUCKETS; i++)
-			list_splice(&calls, &b->calls[i]);
+		drop_queue(b);
+		for (size_t i = 0; i < BUCKETS; i++) {
+			LIST_FOREACH (pos, &b->calls[i]) {
+				struct broker_call *call = CONTAINER_OF(pos, struct broker_call, node);
+
+				if (keep && call->changes && call->stage == BROKER_CALL_SENT) {
+					left = true;
+					continue;
+				}
+				list_remove(pos);
+				list_append(&calls, pos);
+			}
+		}
 	}
-	(void)shutdown(b->fd, SHUT_RDWR);
+	(void)shutdown(b->fd, left ? SHUT_WR : SHUT_RDWR);
 	while (!list_empty(&calls)) {
 		struct broker_call *call = CONTAINER_OF(calls.next, struct broker_call, node);
 
 		list_remove(&call->node);
 		call->done(call, -ENOTCONN, NULL);
 	}
+	return left;
+}
+
+void broker_client_close(struct broker_client *b)
+{
+	(void)end_calls(b, false);
+}
+
+bool broker_client_end(struct broker_client *b)
+{
+	b->ending = end_calls(b, true);
+	return b->ending;
+}
+
+struct list *broker_client_node(struct broker_client *b)
+{
+	return &b->node;
+}
+
+struct broker_client *broker_client_of_node(struct list *node)
+{
+	return CONTAINER_OF(node, struct broker_client, node);
 }
 
 struct broker_client *broker_client_ref(struct broker_client *b)
@@ -96,9 +141,7 @@ struct broker_client *broker_client_unref(struct broker_client *b)
 {
 	if (!b || atomic_fetch_sub(&b->refs, 1) > 1)
 		return NULL;
-	LIST_FOREACH (pos, &b->queue) {
-		free(CONTAINER_OF(pos, struct queued, node));
-	}
+	drop_queue(b);
 	(void)close_fd(b->fd);
 	(void)pthread_mutex_destroy(&b->lock);
 	free(b);
@@ -130,7 +173,8 @@ static int send_packet(int socket, const void *packet, size_t length, int fd)
  * The caller holds the lock. Sends the request, or queues it if sending would block. The reader finds a broken
  * connection.
  */
-static int send_or_queue(struct broker_client *b, const struct broker_header *header, const void *body, int fd)
+static int send_or_queue(struct broker_client *b, struct broker_call *call, const struct broker_header *header,
+	const void *body, int fd)
 {
 	size_t length = header->length - sizeof(*header);
 	uint8_t packet[BROKER_MAX_MESSAGE];
@@ -139,16 +183,20 @@ static int send_or_queue(struct broker_client *b, const struct broker_header *he
 	memcpy(packet, header, sizeof(*header));
 	if (length > 0)
 		memcpy(packet + sizeof(*header), body, length);
-	if (list_empty(&b->queue) && send_packet(b->fd, packet, header->length, fd) != -EAGAIN)
+	if (list_empty(&b->queue) && send_packet(b->fd, packet, header->length, fd) != -EAGAIN) {
+		call->stage = BROKER_CALL_SENT;
 		return 0;
+	}
 	if (fd >= 0)
 		return -EAGAIN; /* the queue keeps no descriptors; PROVE and HELLO come before it can fill */
 	q = malloc(sizeof(*q));
 	if (!q)
 		return -ENOMEM;
+	q->call = call;
 	q->length = header->length;
 	memcpy(q->packet, packet, header->length);
 	list_append(&b->queue, &q->node);
+	call->stage = BROKER_CALL_QUEUED;
 	return 0;
 }
 
@@ -166,9 +214,10 @@ void broker_client_send(struct broker_client *b, struct broker_call *call, uint3
 
 			call->id = header.id;
 			call->type = type;
+			call->stage = BROKER_CALL_NEW;
 			list_append(&b->calls[call->id % BUCKETS], &call->node);
 			log_debug("message %" PRIu64 ", %s", header.id, broker_message_find(type)->name);
-			r = send_or_queue(b, &header, body, fd);
+			r = send_or_queue(b, call, &header, body, fd);
 			if (r < 0)
 				list_remove(&call->node);
 		}
@@ -191,6 +240,7 @@ static void send_queued(struct broker_client *b)
 
 		if (send_packet(b->fd, q->packet, q->length, -1) == -EAGAIN)
 			return;
+		q->call->stage = BROKER_CALL_SENT;
 		list_remove(pos);
 		free(q);
 	}
@@ -231,21 +281,51 @@ static int handle_reply(struct broker_client *b, const struct broker_header *hea
 	return 0;
 }
 
+static bool has_calls(struct broker_client *b)
+{
+	LOCKED(&b->lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		if (!list_empty(&b->calls[i]))
+			return true;
+	return false;
+}
+
+union packet {
+	struct broker_header header;
+	uint8_t bytes[BROKER_MAX_MESSAGE];
+};
+
+static int handle_packet(struct broker_client *b, const union packet *packet, size_t n, int *fd)
+{
+	const struct broker_header *header = &packet->header;
+	const uint8_t *body = packet->bytes + sizeof(*header);
+
+	if (n < sizeof(*header) || n > sizeof(*packet) || header->length != (uint32_t)n ||
+		header->length != broker_packet_length(header->type))
+		return -EPROTO;
+	if (header->type & BROKER_REPLY)
+		return handle_reply(b, header, body, fd);
+	if (header->type < BROKER_MATCHED)
+		return -EPROTO;
+	if (!b->ending)
+		b->event(b->arg, header->type, body);
+	return 0;
+}
+
 int broker_client_service(struct broker_client *b)
 {
 	send_queued(b);
 	for (;;) {
-		union {
-			struct broker_header header;
-			uint8_t bytes[BROKER_MAX_MESSAGE];
-		} packet;
+		union packet packet;
 		struct scm_fd control;
 		struct iovec iov = {.iov_base = &packet, .iov_len = sizeof(packet)};
 		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
 		_cleanup_close_ int fd = -1;
 		ssize_t n;
-		int r = 0;
+		int r;
 
+		if (b->ending && !has_calls(b))
+			return -ENOTCONN;
 		scm_fd_expect(&control, &message);
 		n = recvmsg(b->fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 		/* The sidecar has closed without reading a request. The kernel says so once, before the last messages.
@@ -257,17 +337,8 @@ int broker_client_service(struct broker_client *b)
 		if (n <= 0)
 			return -ENOTCONN;
 		fd = scm_fd_received(&message);
-		if ((size_t)n < sizeof(packet.header) || (size_t)n > sizeof(packet) ||
-			packet.header.length != (uint32_t)n ||
-			packet.header.length != broker_packet_length(packet.header.type))
-			return -EPROTO;
-		if (packet.header.type & BROKER_REPLY)
-			r = handle_reply(b, &packet.header, packet.bytes + sizeof(packet.header), &fd);
-		else if (packet.header.type >= BROKER_MATCHED)
-			b->event(b->arg, packet.header.type, packet.bytes + sizeof(packet.header));
-		else
-			r = -EPROTO;
-		if (r < 0)
+		r = handle_packet(b, &packet, (size_t)n, &fd);
+		if (r < 0 && !b->ending)
 			return r;
 	}
 }

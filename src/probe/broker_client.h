@@ -6,19 +6,32 @@
  *
  * The caller owns a struct broker_call again when done() runs, which happens exactly once: with the reply's body, or
  * with -ENOTCONN if the connection ends first. The lock guards the list of calls and the queue.
+ *
+ * A change (broker_call.changes) that was sent may be done until the sidecar has ended the connection, and not later
+ * (broker_protocol.h). So if this end is the first to end the connection, it sends no more, but reads on until all
+ * changes are answered or the sidecar has ended the connection, too: broker_client_end().
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <sys/un.h>
 
 #include "localiofs/broker_protocol.h"
 #include "base/list.h"
 #include "base/util.h"
 
+enum broker_call_stage {
+	BROKER_CALL_NEW,    /* not accepted: done() may run on the thread of the sender */
+	BROKER_CALL_QUEUED, /* accepted: done() runs on the reading thread */
+	BROKER_CALL_SENT,
+};
+
 struct broker_call {
 	struct list node; /* of the broker client's lists */
 	uint64_t id;
 	uint32_t type;
+	bool changes;      /* set by the caller: done() gets no error before the sidecar has ended the connection */
+	atomic_uint stage; /* enum broker_call_stage */
 	/* For done(): the descriptor that came with the reply, which done() may steal, or -1. */
 	int *fd;
 	/* Gets error 0 and the reply's body, or -ENOTCONN and NULL. */
@@ -40,6 +53,16 @@ int broker_client_connect(const struct sockaddr_un *address, broker_event_fn eve
 
 /* Ends the connection. All calls, present and future, fail with -ENOTCONN. */
 void broker_client_close(struct broker_client *b);
+
+/*
+ * The same, on the reading thread, but keeps the changes that were sent. True if there are such changes: then the
+ * caller goes on to call broker_client_service() until that returns an error, and broker_client_close() afterwards.
+ */
+bool broker_client_end(struct broker_client *b);
+
+/* For a list of the connection's owner. */
+struct list *broker_client_node(struct broker_client *b);
+struct broker_client *broker_client_of_node(struct list *node);
 
 struct broker_client *broker_client_ref(struct broker_client *b);
 
@@ -63,6 +86,7 @@ bool broker_client_wants_write(struct broker_client *b);
 
 /*
  * On the reading thread: sends the queued requests and handles all packets that have arrived. -ENOTCONN at the end of
- * the connection, -EPROTO if the peer breaks the protocol.
+ * the connection, -EPROTO if the peer breaks the protocol. After broker_client_end() only replies to changes count, and
+ * -ENOTCONN also means that all changes are answered.
  */
 int broker_client_service(struct broker_client *b);

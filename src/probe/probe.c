@@ -11,15 +11,6 @@
 #define QUICK_ATTEMPTS 6  /* while the obstacle goes away by itself soon */
 #define QUICK_PAUSE_MS 10 /* before the second, and twice as long before each further one */
 
-static void drop_broker(struct probe *p)
-{
-	if (!p->broker)
-		return;
-	local_rpc_end(&p->rpc);
-	broker_client_close(p->broker);
-	p->broker = broker_client_unref(p->broker);
-}
-
 /* Waits until that time (now_ms()), probe_kick() or probe_stop(). */
 static void wait_until(struct probe *p, uint64_t until)
 {
@@ -29,7 +20,8 @@ static void wait_until(struct probe *p, uint64_t until)
 
 		if (now >= until)
 			return;
-		if (poll(&fd, 1, (int)MIN(until - now, 3600000U)) > 0)
+		(void)probe_poll(p, &fd, 1, (int)MIN(until - now, 3600000U));
+		if (fd.revents)
 			wake_take(p->wake);
 	}
 }
@@ -46,7 +38,7 @@ static int try_quickly(struct probe *p, struct attempt *a)
 		r = probe_attempt(p, a, &passes);
 		if (r == 0)
 			break;
-		drop_broker(p);
+		probe_end_connection(p);
 		if (!passes)
 			break;
 	}
@@ -99,7 +91,7 @@ static void serve_session(struct probe *p, const struct attempt *a)
 	set_status(p, PROBE_STATE_LOCAL, REASON_LOCAL, detail);
 	r = probe_run_until(p, NULL, NULL, 0);
 	probe_end_generation(p);
-	drop_broker(p);
+	probe_end_connection(p);
 	if (r != -ECANCELED) {
 		enum reason why = p->ended ? p->end_reason : REASON_SESSION_LOST;
 
@@ -132,6 +124,7 @@ static void *run(void *arg)
 		}
 		wait_before_next(p, a.fault.reason);
 	}
+	probe_abandon_changes(p);
 	return NULL;
 }
 
@@ -152,6 +145,7 @@ int probe_new(const struct probe_options *options, struct probe **ret)
 	p->registry = strdup(options->registry);
 	p->asker = strdup(options->asker);
 	p->rpc = (struct local_rpc)LOCAL_RPC_NONE;
+	list_init(&p->ending);
 	p->status.state = PROBE_STATE_PROBING;
 	p->status.reason = REASON_PROBING;
 	(void)snprintf(p->status.detail, sizeof(p->status.detail), "%s", reason_text(REASON_PROBING));

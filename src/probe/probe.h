@@ -44,8 +44,8 @@ struct probe_options {
 	/* A session of this generation begins (true) or has ended; must not block. */
 	void (*session)(void *arg, uint64_t generation, bool up);
 	/*
-	 * Regular work during a session, on the probe's thread. Returns the milliseconds until the next call, or -1 to
-	 * wait for probe_wake().
+	 * Regular work during a session, and while changes of an ended session are under way, on the probe's thread.
+	 * Returns the milliseconds until the next call, or -1 to wait for probe_wake().
 	 */
 	int (*housekeep)(void *arg);
 	/* The status has changed: a session begins or has ended, or an attempt has failed. May be NULL. */
@@ -118,3 +118,10 @@ bool probe_server_remembers(const struct probe *p);
 /* Sends a request of the session. call->done() runs on the probe's thread; without a session at once, with -ENOTCONN.
  */
 void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);
+
+/*
+ * The same for a change (broker_client.h), in the session of that generation alone: done() gets an error only before
+ * the change is sent, or when no sidecar can do it any more; or at probe_stop().
+ */
+void probe_send_change(struct probe *p, uint64_t generation, struct broker_call *call, uint32_t type, const void *body,
+	size_t length);

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -63,6 +64,7 @@ struct probe {
 
 	/* From here on the thread's own. */
 	struct broker_client *broker; /* connection of the attempt or session */
+	struct list ending;           /* broker_client_node(): ended connections whose changes are not all answered */
 	uint64_t last_generation;
 	uint32_t number; /* the sidecar's number of this connection, for the log; 0: not known yet */
 	bool ended;      /* the sidecar said GOODBYE or broke the protocol */
@@ -120,8 +122,21 @@ typedef bool (*probe_condition_fn)(struct probe *p, const void *arg);
  */
 int probe_run_until(struct probe *p, probe_condition_fn until, const void *arg, uint64_t deadline);
 
+/*
+ * poll(2) for the thread: fds, and the connections in p->ending, which it serves. Calls housekeep() before, if there is
+ * a session or such a connection, and waits no longer than that says.
+ */
+#define POLLED_MAX 16 /* more connections are looked at once a second */
+int probe_poll(struct probe *p, struct pollfd *fds, size_t count, int timeout_ms);
+
 void probe_begin_generation(struct probe *p);
 void probe_end_generation(struct probe *p);
+
+/* Ends p->broker. Its changes under way stay, in p->ending, until they are answered or the sidecar has ended, too. */
+void probe_end_connection(struct probe *p);
+
+/* The mount ends: ends p->ending, too. */
+void probe_abandon_changes(struct probe *p);
 
 /* The sidecar's messages without a request: MATCHED, REVOKE, GOODBYE; arg is the probe. */
 void probe_on_event(void *arg, uint32_t type, const void *body);

@@ -68,13 +68,80 @@ void probe_on_event(void *arg, uint32_t type, const void *body)
 	}
 }
 
+/* ---- connections that end ---- */
+
+void probe_end_connection(struct probe *p)
+{
+	if (!p->broker)
+		return;
+	local_rpc_end(&p->rpc);
+	if (broker_client_end(p->broker)) {
+		log_debug("session %u: its connection ends when its changes are answered", p->number);
+		list_append(&p->ending, broker_client_node(p->broker));
+		p->broker = NULL;
+	} else {
+		p->broker = broker_client_unref(p->broker);
+	}
+}
+
+static void forget_connection(struct broker_client *b)
+{
+	list_remove(broker_client_node(b));
+	broker_client_close(b);
+	(void)broker_client_unref(b);
+}
+
+void probe_abandon_changes(struct probe *p)
+{
+	LIST_FOREACH (pos, &p->ending) {
+		forget_connection(broker_client_of_node(pos));
+	}
+}
+
+static void serve_ending(struct probe *p)
+{
+	LIST_FOREACH (pos, &p->ending) {
+		struct broker_client *b = broker_client_of_node(pos);
+
+		if (broker_client_service(b) < 0)
+			forget_connection(b);
+	}
+}
+
 /* ---- the loop ---- */
+
+static int sooner(int a, int b)
+{
+	return a < 0 || b < 0 ? MAX(a, b) : MIN(a, b);
+}
+
+int probe_poll(struct probe *p, struct pollfd *fds, size_t count, int timeout_ms)
+{
+	struct pollfd all[POLLED_MAX];
+	size_t n = count;
+	int r;
+
+	memcpy(all, fds, count * sizeof(*fds));
+	if (p->generation != 0 || !list_empty(&p->ending))
+		timeout_ms = sooner(timeout_ms, p->options.housekeep(p->options.arg));
+	LIST_FOREACH (pos, &p->ending) {
+		if (n == ARRAY_SIZE(all))
+			timeout_ms = sooner(timeout_ms, 1000);
+		else
+			all[n++] =
+				(struct pollfd){.fd = broker_client_fd(broker_client_of_node(pos)), .events = POLLIN};
+	}
+	r = poll(all, n, timeout_ms);
+	for (size_t i = 0; i < count; i++)
+		fds[i].revents = r > 0 ? all[i].revents : 0;
+	serve_ending(p);
+	return r;
+}
 
 /* The milliseconds that the loop may wait for events: -1 for any time. */
 static int time_left(struct probe *p, uint64_t deadline)
 {
 	uint64_t now = now_ms(), until = deadline;
-	int64_t left;
 
 	if (p->rpc.fd >= 0 && (until == 0 || p->rpc.until < until))
 		until = p->rpc.until;
@@ -82,13 +149,7 @@ static int time_left(struct probe *p, uint64_t deadline)
 		until = p->recheck_ms;
 	if (p->generation != 0 && p->match_until_ms != 0 && (until == 0 || p->match_until_ms < until))
 		until = p->match_until_ms;
-	left = until == 0 ? -1 : (int64_t)MIN(until - MIN(now, until), INT32_MAX);
-	if (deadline == 0 && p->generation != 0) {
-		int housekeep = p->options.housekeep(p->options.arg);
-
-		left = left < 0 || (housekeep >= 0 && housekeep < left) ? housekeep : left;
-	}
-	return (int)left;
+	return until == 0 ? -1 : (int)MIN(until - MIN(now, until), INT32_MAX);
 }
 
 int probe_run_until(struct probe *p, probe_condition_fn until, const void *arg, uint64_t deadline)
@@ -109,7 +170,7 @@ int probe_run_until(struct probe *p, probe_condition_fn until, const void *arg, 
 			return -ENOTCONN;
 		if (deadline != 0 && now_ms() >= deadline)
 			return -ETIMEDOUT;
-		if (poll(fds, ARRAY_SIZE(fds), time_left(p, deadline)) < 0)
+		if (probe_poll(p, fds, ARRAY_SIZE(fds), time_left(p, deadline)) < 0)
 			continue;
 		log_left_out(false);
 		if (fds[1].revents)
@@ -145,13 +206,15 @@ bool probe_server_remembers(const struct probe *p)
 	return p->server_remembers;
 }
 
-void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length)
+/* generation: of the session in which the request may be sent; 0: of any. */
+static void send_in(struct probe *p, uint64_t generation, struct broker_call *call, uint32_t type, const void *body,
+	size_t length)
 {
 	struct broker_client *session = NULL;
 
 	{
 		LOCKED(&p->lock);
-		if (p->session)
+		if (p->session && (generation == 0 || generation == p->generation))
 			session = broker_client_ref(p->session);
 	}
 	if (!session) {
@@ -160,4 +223,16 @@ void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const 
 	}
 	broker_client_send(session, call, type, body, length, -1);
 	(void)broker_client_unref(session);
+}
+
+void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length)
+{
+	send_in(p, 0, call, type, body, length);
+}
+
+void probe_send_change(struct probe *p, uint64_t generation, struct broker_call *call, uint32_t type, const void *body,
+	size_t length)
+{
+	call->changes = true;
+	send_in(p, generation, call, type, body, length);
 }

@@ -33,6 +33,19 @@ static void on_event(void *arg, uint32_t type, const void *body)
 
 static struct sidecar *the_sidecar;
 
+struct change {
+	struct broker_call call;
+	int times, error;
+};
+
+static void on_change_done(struct broker_call *call, int error, const void *body)
+{
+	struct change *c = CONTAINER_OF(call, struct change, call);
+
+	c->times++;
+	c->error = error;
+}
+
 static void on_done(struct broker_call *call, int error, const void *body)
 {
 	the_sidecar->answered++;
@@ -122,6 +135,105 @@ static void a_message_of_another_length_breaks_the_protocol(void **state)
 	assert_int_equal(s->event, 0);
 }
 
+static void send_change(struct sidecar *s, struct change *c)
+{
+	struct broker_remove body = {.name = "a"};
+
+	*c = (struct change){.call = {.done = on_change_done, .changes = true}};
+	broker_client_send(s->client, &c->call, BROKER_REMOVE, &body, sizeof(body), -1);
+}
+
+static void send_reply(int socket, const struct broker_call *call)
+{
+	struct {
+		struct broker_header header;
+		struct broker_changed body;
+	} packet = {.header = {.type = call->type | BROKER_REPLY, .length = sizeof(packet), .id = call->id}};
+
+	assert_int_equal(send(socket, &packet, sizeof(packet), 0), sizeof(packet));
+}
+
+/* What the sidecar reads until the end of what the client has sent. */
+static unsigned count_requests(int socket)
+{
+	uint8_t packet[BROKER_MAX_MESSAGE];
+	unsigned n = 0;
+
+	while (recv(socket, packet, sizeof(packet), 0) > 0)
+		n++;
+	return n;
+}
+
+static void a_change_that_was_sent_outlives_the_clients_end(void **state)
+{
+	struct sidecar *s = *state;
+	struct broker_announce body = {.version = BROKER_VERSION};
+	struct broker_call call = {.done = on_done};
+	struct change answered, lost, late;
+
+	broker_client_send(s->client, &call, BROKER_ANNOUNCE, &body, sizeof(body), -1);
+	send_change(s, &answered);
+	send_change(s, &lost);
+	assert_true(broker_client_end(s->client));
+	assert_int_equal(s->answered, 1); /* the announcement is no change */
+	send_change(s, &late);
+	assert_int_equal(late.times, 1);
+	assert_int_equal(late.call.stage, BROKER_CALL_NEW);
+	assert_int_equal(count_requests(s->socket), 3);
+	send_goodbye(s->socket, REASON_LIMIT);
+	send_reply(s->socket, &call);
+	send_reply(s->socket, &answered.call);
+	assert_int_equal(broker_client_service(s->client), 0);
+	assert_int_equal(s->event, 0);
+	assert_int_equal(answered.times, 1);
+	assert_int_equal(answered.error, 0);
+	assert_int_equal(lost.times, 0);
+	s->socket = close_fd(s->socket);
+	assert_int_equal(broker_client_service(s->client), -ENOTCONN);
+	assert_int_equal(lost.times, 0);
+	broker_client_close(s->client);
+	assert_int_equal(lost.times, 1);
+	assert_int_equal(lost.error, -ENOTCONN);
+	assert_int_equal(lost.call.stage, BROKER_CALL_SENT);
+}
+
+static void an_ended_connection_is_over_when_all_changes_are_answered(void **state)
+{
+	struct sidecar *s = *state;
+	struct change change;
+
+	send_change(s, &change);
+	assert_true(broker_client_end(s->client));
+	assert_int_equal(broker_client_service(s->client), 0);
+	send_reply(s->socket, &change.call);
+	assert_int_equal(broker_client_service(s->client), -ENOTCONN);
+	assert_int_equal(change.times, 1);
+	assert_int_equal(change.error, 0);
+	assert_false(broker_client_end(s->client));
+}
+
+static void a_change_that_still_waits_to_be_sent_is_never_sent(void **state)
+{
+	struct sidecar *s = *state;
+	struct change changes[2000];
+	size_t sent = 0, n = 0;
+
+	do
+		send_change(s, &changes[n]);
+	while (changes[n++].call.stage == BROKER_CALL_SENT && n < ARRAY_SIZE(changes));
+	sent = n - 1;
+	assert_int_equal(changes[sent].call.stage, BROKER_CALL_QUEUED);
+	assert_int_equal(changes[sent].times, 0);
+	assert_true(broker_client_end(s->client));
+	assert_int_equal(changes[sent].times, 1);
+	assert_int_equal(changes[sent].error, -ENOTCONN);
+	assert_int_equal(changes[sent].call.stage, BROKER_CALL_QUEUED);
+	assert_false(broker_client_wants_write(s->client));
+	assert_int_equal(count_requests(s->socket), sent);
+	for (n = 0; n < sent; n++)
+		assert_int_equal(changes[n].times, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -129,6 +241,10 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(a_closed_connection_ends_all_calls_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_message_of_another_length_breaks_the_protocol, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_change_that_was_sent_outlives_the_clients_end, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_ended_connection_is_over_when_all_changes_are_answered, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(a_change_that_still_waits_to_be_sent_is_never_sent, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
