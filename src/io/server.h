@@ -38,6 +38,8 @@ struct nfs_wire {
 	bool overdue;        /* the log has a message that it takes too long */
 };
 
+struct opening;
+
 struct nfs_call {
 	struct list node;     /* the server's, from submit to done */
 	struct nfs_wire wire; /* the server's */
@@ -79,6 +81,7 @@ struct nfs_call {
 	} args;
 	/* CREATE: -EEXIST when the name exists, unless an earlier sending of this call has made the file. */
 	bool exclusive;
+	struct opening *opening;         /* CREATE: the opener's (fuse/shortcut/shortcut.h), or NULL */
 	bool same_clock;                 /* CREATE: the server has this host's clock, because it is on this host */
 	struct nfs_verf create_verf;     /* the server's: names an exclusive CREATE */
 	uint32_t rdev_major, rdev_minor; /* MKNOD */

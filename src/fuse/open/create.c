@@ -60,6 +60,20 @@ static void create_done(struct nfs_call *call)
 	request_find_entry(&o->r, create_found);
 }
 
+/* If the sidecar makes the file, it may open the file, too. */
+static void wish_for_opening(struct open_request *o)
+{
+	struct open_offer offer;
+
+	open_wish(o);
+	if (o->wish.generation == 0)
+		return;
+	offer = open_look_ahead(o->r.fs, &o->wish);
+	o->opening.wants = open_offer_wants(&offer, o->r.fs, &o->wish);
+	if (o->opening.wants != 0)
+		o->r.call.opening = &o->opening;
+}
+
 void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)
 {
 	struct open_request *o = open_request_new(req, fi);
@@ -72,5 +86,6 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 	o->r.call.same_clock = fs_generation(o->r.fs) != 0;
 	o->r.call.args.sattr.set_mode = true;
 	o->r.call.args.sattr.mode = mode;
+	wish_for_opening(o);
 	default_acl_send(&o->r, NFS_CREATE, create_done);
 }

@@ -82,6 +82,18 @@ static bool must_be_seen(const struct fs *fs)
 	return fs->options->sync || (fs->options->noac && fs_server_remembers(fs));
 }
 
+void open_wish(struct open_request *o)
+{
+	const struct fs *fs = o->r.fs;
+
+	o->exec = o->fi.flags & FMODE_EXEC_FLAG;
+	o->wish.read = (o->fi.flags & O_ACCMODE) != O_WRONLY;
+	o->wish.write = (o->fi.flags & O_ACCMODE) != O_RDONLY;
+	o->wish.append = o->wish.write && (o->fi.flags & O_APPEND);
+	o->wish.by_daemon = (o->fi.flags & O_DIRECT) && fs->options->odirect != ODIRECT_THROUGH;
+	o->wish.generation = o->wish.write && must_be_seen(fs) ? 0 : fs_generation(fs);
+}
+
 /* The open is counted, and no removal of the file's name is under way: opens the file. */
 static void start_counted(struct open_request *o)
 {
@@ -94,17 +106,14 @@ static void start_counted(struct open_request *o)
 		open_end(o, -ENOMEM);
 		return;
 	}
-	o->file->write = (o->fi.flags & O_ACCMODE) != O_RDONLY;
-	o->file->append = o->file->write && (o->fi.flags & O_APPEND);
-	o->exec = o->fi.flags & FMODE_EXEC_FLAG;
-	o->wish.read = (o->fi.flags & O_ACCMODE) != O_WRONLY;
-	o->wish.write = o->file->write;
-	o->wish.append = o->file->append;
-	o->wish.by_daemon = (o->fi.flags & O_DIRECT) && fs->options->odirect != ODIRECT_THROUGH;
-	o->wish.generation = o->file->write && must_be_seen(fs) ? 0 : fs_generation(fs);
+	open_wish(o);
+	o->file->write = o->wish.write;
+	o->file->append = o->wish.append;
 	local = o->wish.generation != 0 && S_ISREG(i->type);
 	/* An open may become local only after each WRITE of the file is answered and stable. */
 	dirty = write_log_dirty(&i->writes);
+	if (local && !dirty && open_made(o))
+		return;
 	if (!o->r.has_groups && local && !dirty && !o->wish.write && open_hot(o))
 		return;
 	request_groups(&o->r);

@@ -60,18 +60,11 @@ static void use_grant(struct open_request *o)
 	open_finish(o);
 }
 
-static void on_granted(struct broker_call *call, int error, const void *body)
+/* The sidecar's reply to the open, and the descriptor that came with it, which is taken, or -1. */
+static void on_reply(struct open_request *o, const struct broker_open_reply *reply, int *fd)
 {
-	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
-	const struct broker_open_reply *reply = body;
 	struct fs *fs = o->r.fs;
 
-	if (error < 0) {
-		open_remote(o);
-		return;
-	}
-	if (reply->backing_id != 0)
-		backing_ids_registered(fs->ids);
 	if (reply->error == 0 &&
 		(reply->attr.fileid != o->r.inode->fileid || (reply->attr.mode & S_IFMT) != o->r.inode->type)) {
 		log_warning_limited("the sidecar has another file than the server under a handle of %s", fs->spec);
@@ -99,8 +92,34 @@ static void on_granted(struct broker_call *call, int error, const void *body)
 			o->r.asked);
 	open_know_version(o);
 	o->reply = *reply;
-	o->given = steal_fd(call->fd);
+	o->given = steal_fd(fd);
 	open_check_name(o, use_grant);
+}
+
+static void on_granted(struct broker_call *call, int error, const void *body)
+{
+	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
+	const struct broker_open_reply *reply = body;
+
+	if (error < 0) {
+		open_remote(o);
+		return;
+	}
+	if (reply->backing_id != 0)
+		backing_ids_registered(o->r.fs->ids);
+	on_reply(o, reply, call->fd);
+}
+
+bool open_made(struct open_request *o)
+{
+	struct opening opening = o->opening;
+
+	if (opening.session == 0 || opening.session != o->wish.generation)
+		return false;
+	o->opening.session = 0; /* taken */
+	o->wanted_id = opening.wants & BROKER_OPEN_WANT_ID;
+	on_reply(o, &opening.reply, &opening.fd);
+	return true;
 }
 
 /*

@@ -10,6 +10,12 @@ static bool wants_id(const struct open_mode *m, const struct open_wish *wish, ui
 	       (!open_mode_has_id_of(m, wish->generation) || (wish->write && (!m->writable || m->root != (uid == 0))));
 }
 
+/* True if the sidecar may send this open a descriptor for writing. */
+static bool may_write(const struct fs *fs, const struct open_wish *wish)
+{
+	return wish->write && wish->generation != 0 && fs->uring && probe_is_trusted(fs->probe);
+}
+
 /*
  * Beside a cached open the kernel gets no id, because the kernel's own writes would overtake the data that the daemon
  * gathers for the backing file. With .written the write log keeps no data to send again.
@@ -21,7 +27,7 @@ struct open_offer open_look(struct fs *fs, struct inode *i, const struct open_wi
 		.registered = open_mode_registered(&i->mode) > 0,
 		.cached = open_mode_cached(&i->mode),
 		.wants_id = wants_id(&i->mode, wish, uid),
-		.may_write = wish->write && wish->generation != 0 && fs->uring && probe_is_trusted(fs->probe),
+		.may_write = may_write(fs, wish),
 		.instead = g && g->instead,
 		.dirty = write_log_dirty(&i->writes)};
 	bool writer = granted_file_writes(g, wish->generation);
@@ -30,6 +36,11 @@ struct open_offer open_look(struct fs *fs, struct inode *i, const struct open_wi
 	f.writes = f.may_write && writer;
 	f.written = f.registered || (writer && g->writers > 0 && f.cached);
 	return f;
+}
+
+struct open_offer open_look_ahead(struct fs *fs, const struct open_wish *wish)
+{
+	return (struct open_offer){.session = fs_generation(fs), .wants_id = true, .may_write = may_write(fs, wish)};
 }
 
 /* The sidecar sends a descriptor only where the kernel cannot get a backing id, or may refuse the id. */

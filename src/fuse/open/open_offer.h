@@ -26,6 +26,9 @@ struct open_offer {
 /* Collects the offer of inode i for an open with this wish by this uid. */
 struct open_offer open_look(struct fs *fs, struct inode *i, const struct open_wish *wish, uid_t uid);
 
+/* The same for a file that is about to be made, which nobody has open. No lock is needed. */
+struct open_offer open_look_ahead(struct fs *fs, const struct open_wish *wish);
+
 /* True if the daemon has the best descriptor that the open may use. */
 static inline bool open_offer_has_descriptor(const struct open_offer *f)
 {

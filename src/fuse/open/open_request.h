@@ -19,6 +19,7 @@
 #include "fuse/fs/open_hold.h"
 #include "fuse/open/open_offer.h"
 #include "fuse/request/request.h"
+#include "fuse/shortcut/shortcut.h"
 
 struct open_request {
 	struct request r;
@@ -35,6 +36,7 @@ struct open_request {
 	bool wanted_id;     /* the sidecar was asked for a backing id */
 	bool beside_cached; /* this open could have been local, but the file already had cached opens */
 	struct open_wish wish;
+	struct opening opening;               /* CREATE: the sidecar's reply to the open may come with that to CREATE */
 	void (*then)(struct open_request *o); /* after open_check_name() */
 	struct nfs_fh dir;                    /* the directory in which open_check_name() checks the name */
 	struct broker_open_reply reply;       /* the sidecar's reply to the open */
@@ -54,6 +56,9 @@ struct open_request *open_request_new(fuse_req_t req, const struct fuse_file_inf
 /* open.c: starts the open of the request's inode, after a removal of one of its names that is under way. */
 void open_start(struct open_request *o);
 
+/* open.c: fills in exec and wish from the flags of the open. */
+void open_wish(struct open_request *o);
+
 /* open.c: asks the server for permission. This open gets no local path. */
 void open_remote(struct open_request *o);
 
@@ -65,6 +70,12 @@ void open_local(struct open_request *o);
  * False if the sidecar must be asked; then nothing has happened.
  */
 bool open_hot(struct open_request *o);
+
+/*
+ * open_local.c: goes on with the reply that came with the reply to CREATE. False if there is none of this session; then
+ * nothing has happened.
+ */
+bool open_made(struct open_request *o);
 
 /*
  * open_name.c: calls then() if the name that led to the file still leads to it (fuse/node/named.h). Otherwise answers

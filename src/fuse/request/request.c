@@ -215,6 +215,8 @@ void request_end(struct request *r)
 {
 	operation_end(r->fs->operations, &r->operation);
 	removal_ended(r->fs, &r->removing);
+	if (r->call.opening)
+		opening_drop(r->fs, r->call.opening);
 	(void)inode_unref(r->fs->inodes, r->inode);
 	(void)inode_unref(r->fs->inodes, r->inode2);
 	(void)inode_unref(r->fs->inodes, r->replaced);

@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "fuse/fs/convert.h"
+#include "fuse/local/backing_ids.h"
+#include "fuse/shortcut/change.h"
 #include "fuse/shortcut/proof.h"
 
 #define TICK_MS 1000 /* between two looks at the waiting questions */
@@ -24,11 +26,11 @@ struct shortcut {
 	struct server *nfs;
 	struct fs *fs;
 	struct proof proof;
+	struct changes changes;
 	pthread_mutex_t lock;
 	struct list questions;
 	atomic_bool used;    /* since the last tick */
 	atomic_bool ticking; /* the probe's thread comes back within TICK_MS */
-	atomic_bool stalled; /* the sidecar has not answered in time, and nothing since */
 };
 
 static struct shortcut *of_server(struct server *server)
@@ -62,14 +64,14 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 	struct nfs_call *call = take_call(q);
 
 	if (error == 0)
-		s->stalled = false;
+		changes_heard(&s->changes);
 	if (error == 0 && found->reason == REASON_OTHER_MOUNTS)
 		proof_withdraw(&s->proof, generation);
 	if (!call)
 		return;
 	if (error < 0 || found->reason != REASON_NONE || (found->error != 0 && found->error != -ENOENT) ||
 		(found->error == 0 && !nfs_fh_of_broker(&found->fh, &call->new_fh))) {
-		server_submit(s->nfs, call);
+		to_server(s->nfs, call);
 		return;
 	}
 	call->error = found->error;
@@ -90,11 +92,11 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	struct nfs_call *call = take_call(q);
 
 	if (error == 0)
-		s->stalled = false;
+		changes_heard(&s->changes);
 	if (!call)
 		return;
 	if (error < 0 || reply->error < 0) {
-		server_submit(s->nfs, call);
+		to_server(s->nfs, call);
 		return;
 	}
 	call->error = 0;
@@ -105,6 +107,14 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 }
 
 /* ---- calls ---- */
+
+/* Makes the probe's thread look at questions and changes that wait. */
+static void will_tick(struct shortcut *s)
+{
+	s->used = true;
+	if (!atomic_exchange(&s->ticking, true))
+		probe_wake(s->fs->probe);
+}
 
 /* Remembers a question before it is sent. NULL without memory. */
 static struct question *ask(struct shortcut *s, struct nfs_call *call,
@@ -123,9 +133,7 @@ static struct question *ask(struct shortcut *s, struct nfs_call *call,
 		LOCKED(&s->lock);
 		list_append(&s->questions, &q->node);
 	}
-	s->used = true;
-	if (!atomic_exchange(&s->ticking, true))
-		probe_wake(s->fs->probe);
+	will_tick(s);
 	return q;
 }
 
@@ -154,20 +162,26 @@ static bool takes_shortcut(struct shortcut *s, struct nfs_call *call)
 {
 	uint64_t generation = fs_generation(s->fs);
 
-	if (generation == 0 || s->stalled)
+	if (generation == 0 || s->changes.stalled)
 		return false;
 	if (call->proc == NFS_GETATTR)
 		return ask_attributes(s, call);
-	return call->proc == NFS_LOOKUP && proof_is_there(&s->proof, generation) && ask_name(s, call);
+	if (!proof_is_there(&s->proof, generation))
+		return false;
+	if (call->proc == NFS_LOOKUP)
+		return ask_name(s, call);
+	if (!changes_take(&s->changes, call, generation))
+		return false;
+	will_tick(s);
+	return true;
 }
 
 static void submit(struct server *server, struct nfs_call *call)
 {
 	struct shortcut *s = of_server(server);
 
-	call->by_sidecar = false;
 	if (!takes_shortcut(s, call))
-		server_submit(s->nfs, call);
+		to_server(s->nfs, call);
 }
 
 static int look_at_export(struct server *server, const struct nfs_fh *root, struct server_export *ret)
@@ -177,12 +191,6 @@ static int look_at_export(struct server *server, const struct nfs_fh *root, stru
 
 	server->abilities = s->nfs->abilities;
 	return r;
-}
-
-static void create(struct server *server, struct nfs_call *call)
-{
-	call->by_sidecar = false;
-	server_create(of_server(server)->nfs, call);
 }
 
 static void append(struct server *server, struct nfs_call *call)
@@ -212,13 +220,14 @@ static void free_shortcut(struct server *server)
 
 	s->nfs = server_free(s->nfs);
 	proof_done(&s->proof);
+	changes_done(&s->changes);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 }
 
 static const struct server_ops ops = {.look_at_export = look_at_export,
 	.submit = submit,
-	.create = create,
+	.create = submit,
 	.append = append,
 	.stats = stats,
 	.near = near,
@@ -235,10 +244,20 @@ int shortcut_new(struct fs *fs, struct server *nfs, struct shortcut **ret)
 	s->nfs = nfs;
 	s->fs = fs;
 	proof_init(&s->proof, fs);
+	changes_init(&s->changes, fs, nfs);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	list_init(&s->questions);
 	*ret = s;
 	return 0;
+}
+
+void opening_drop(struct fs *fs, struct opening *o)
+{
+	if (o->session == 0)
+		return;
+	o->session = 0;
+	close_fdp(&o->fd);
+	backing_ids_close(fs->ids, o->reply.backing_id);
 }
 
 struct server *shortcut_server(struct shortcut *s)
@@ -271,13 +290,13 @@ static struct nfs_call *take_overdue(struct shortcut *s, uint64_t now, bool *ret
 int shortcut_housekeep(struct shortcut *s)
 {
 	struct nfs_call *call;
-	bool left;
+	bool left, changing = changes_housekeep(&s->changes);
 
 	while ((call = take_overdue(s, now_ms(), &left)) != NULL) {
-		s->stalled = true;
-		server_submit(s->nfs, call);
+		s->changes.stalled = true;
+		to_server(s->nfs, call);
 	}
-	if (left || atomic_exchange(&s->used, false))
+	if (left || changing || atomic_exchange(&s->used, false))
 		return TICK_MS;
 	s->ticking = false;
 	return -1;

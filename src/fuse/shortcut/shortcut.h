@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The shortcut: a struct server in front of the NFS server's, which asks the sidecar first. LOOKUP and GETATTR take it
- * during a session, one call at a time; all other calls go to the NFS server, and so does each call that the sidecar
- * does not answer. The layers above see one server.
+ * The shortcut: a struct server in front of the NFS server's, which asks the sidecar first. LOOKUP, GETATTR and the
+ * changes of names and attributes (change.h) take it during a session, one call at a time; all other calls go to the
+ * NFS server, and so does each call that the sidecar does not answer. The layers above see one server.
  *
  * Names take the shortcut only while the session has proved that both give files the same handles: the first names that
  * the NFS server has answered are asked for at the sidecar, too, and SHORTCUT_PROOFS equal answers are the proof.
  *
- * A call that the sidecar has not answered within SHORTCUT_PATIENCE_MS goes to the NFS server, and no call takes the
- * shortcut until the sidecar has answered one. So a stopped sidecar delays a process once.
+ * A question that the sidecar has not answered within SHORTCUT_PATIENCE_MS goes to the NFS server, and no call takes
+ * the shortcut until the sidecar has answered one. So a stopped sidecar delays a process once. A change that was sent
+ * waits on, because the sidecar may still do it.
  *
  * done() of a call runs on the probe's thread, or on that of the NFS server. struct shortcut belongs to the mount; its
- * lock guards the questions under way and the proofs.
+ * lock guards the questions under way.
  */
 #pragma once
 
@@ -23,6 +24,20 @@
 
 struct shortcut;
 
+/*
+ * CREATE through the sidecar: the wishes of the file's opener for the backing file, and the sidecar's reply, as to
+ * BROKER_OPEN in that session. Belongs to the opener, who sets wants. Plain value.
+ */
+struct opening {
+	uint32_t wants;                 /* BROKER_OPEN_WANT_ flags */
+	uint64_t session;               /* 0: there is no reply */
+	struct broker_open_reply reply; /* with a backing_id */
+	int fd;                         /* the descriptor that came with the reply, or -1 */
+};
+
+/* Gives up the id or descriptor of a reply that was not used. */
+void opening_drop(struct fs *fs, struct opening *o);
+
 /* Takes nfs over. fs->probe is set before the first session, and may be NULL. -ENOMEM, and nfs stays the caller's. */
 int shortcut_new(struct fs *fs, struct server *nfs, struct shortcut **ret);
 
@@ -33,8 +48,8 @@ struct server *shortcut_server(struct shortcut *s);
 struct server *shortcut_nfs(struct shortcut *s);
 
 /*
- * Gives calls that wait too long to the NFS server. On the probe's thread, as probe_options.housekeep, whose result it
- * returns.
+ * Gives questions that wait too long to the NFS server, and ends changes whose callers were killed. On the probe's
+ * thread, as probe_options.housekeep, whose result it returns.
  */
 int shortcut_housekeep(struct shortcut *s);
 

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/shortcut/change.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fuse/fs/convert.h"
+#include "fuse/known/known.h"
+#include "fuse/local/backing_ids.h"
+#include "fuse/shortcut/shortcut.h"
+
+#define ASK_GIVEN_UP_MS 1000 /* between two questions to a caller whether the answer is wanted */
+
+/* A change on its way. Freed by its end. */
+struct change {
+	struct broker_call broker;
+	struct list node; /* of changes.under_way */
+	struct changes *changes;
+	struct nfs_call *call; /* NULL: given up */
+	struct doubt doubt;
+	struct nfs_fh dir, dir2; /* of the call */
+	uint64_t generation;     /* of the session */
+	uint64_t since;          /* now_ms() */
+	uint64_t asked_ms;       /* now_ms() when the caller was last asked */
+};
+
+void changes_init(struct changes *cs, struct fs *fs, struct server *nfs)
+{
+	*cs = (struct changes){.fs = fs, .nfs = nfs};
+	(void)pthread_mutex_init(&cs->lock, NULL);
+	list_init(&cs->under_way);
+}
+
+void changes_done(struct changes *cs)
+{
+	(void)pthread_mutex_destroy(&cs->lock);
+}
+
+void changes_heard(struct changes *cs)
+{
+	cs->heard_ms = now_ms();
+	cs->stalled = false;
+}
+
+/* ---- the end of a change ---- */
+
+/* The change does not wait for the sidecar any more. Takes its call; NULL if that was given up. */
+static struct nfs_call *take_call(struct change *c)
+{
+	LOCKED(&c->changes->lock);
+	list_remove(&c->node);
+	return STEAL_PTR(c->call);
+}
+
+/* A change that nobody waits for was made, or may have been: what is known of its directories is in doubt. */
+static void change_unseen(const struct change *c)
+{
+	known_name_lost(c->changes->fs, &c->dir);
+	if (c->dir2.len > 0)
+		known_name_lost(c->changes->fs, &c->dir2);
+}
+
+static void on_doubt_ended(struct doubt *d)
+{
+	free(CONTAINER_OF(d, struct change, doubt));
+}
+
+static void doubt_change(struct change *c, struct nfs_call *call)
+{
+	struct changes *cs = c->changes;
+
+	log_info_limited("%s: the sidecar has ended before it answered %s, the NFS server is asked what was done",
+		cs->fs->spec, nfs_proc_name(call->proc));
+	c->doubt.nfs = cs->nfs;
+	c->doubt.remembers = fs_server_remembers(cs->fs);
+	c->doubt.call = call;
+	c->doubt.ended = on_doubt_ended;
+	doubt_begin(&c->doubt);
+}
+
+/* The connection has ended before the reply. */
+static void on_lost(struct change *c)
+{
+	struct changes *cs = c->changes;
+	bool sent = c->broker.changes && c->broker.stage == BROKER_CALL_SENT;
+	struct nfs_call *call = take_call(c);
+
+	if (call && sent) {
+		doubt_change(c, call);
+		return;
+	}
+	if (sent)
+		change_unseen(c);
+	free(c);
+	if (call)
+		to_server(cs->nfs, call);
+}
+
+/* The file was made, and opened with that reply. Takes fd, the reply's or -1. call: NULL if it was given up. */
+static void on_opened(struct change *c, const struct nfs_call *call, const struct broker_open_reply *reply, int *fd)
+{
+	struct opening opening = {.session = c->generation, .reply = *reply, .fd = steal_fd(fd)};
+
+	if (reply->backing_id == 0) {
+		close_fdp(&opening.fd);
+		return;
+	}
+	backing_ids_registered(c->changes->fs->ids);
+	if (!call || !call->opening) {
+		opening_drop(c->changes->fs, &opening);
+		return;
+	}
+	opening.wants = call->opening->wants;
+	*call->opening = opening;
+}
+
+/* The sidecar has answered. With a reason nothing was changed, and the NFS server answers. */
+static void end(struct change *c, struct nfs_call *call, int error, uint32_t reason)
+{
+	struct changes *cs = c->changes;
+
+	if (!call && reason == REASON_NONE && error == 0)
+		change_unseen(c);
+	free(c);
+	if (!call)
+		return;
+	if (reason != REASON_NONE) {
+		to_server(cs->nfs, call);
+		return;
+	}
+	call->by_sidecar = true;
+	call->done(call);
+}
+
+static void on_made(struct broker_call *broker, int error, const void *body)
+{
+	struct change *c = CONTAINER_OF(broker, struct change, broker);
+	const struct broker_made *made = body;
+	struct nfs_call *call;
+
+	if (error < 0) {
+		on_lost(c);
+		return;
+	}
+	changes_heard(c->changes);
+	call = take_call(c);
+	if (made->error == 0 && made->reason == REASON_NONE)
+		on_opened(c, call, &made->open, broker->fd);
+	if (call && made->reason == REASON_NONE)
+		change_take_made(c->changes->fs, made, call);
+	end(c, call, made->error, made->reason);
+}
+
+static void on_changed(struct broker_call *broker, int error, const void *body)
+{
+	struct change *c = CONTAINER_OF(broker, struct change, broker);
+	const struct broker_changed *changed = body;
+	struct nfs_call *call;
+
+	if (error < 0) {
+		on_lost(c);
+		return;
+	}
+	changes_heard(c->changes);
+	call = take_call(c);
+	if (call && changed->reason == REASON_NONE)
+		change_take_changed(c->changes->fs, changed, call);
+	end(c, call, changed->error, changed->reason);
+}
+
+/* ---- its beginning ---- */
+
+static void send_change(struct change *c, const struct change_message *m)
+{
+	bool makes = m->type == BROKER_MAKE || m->type == BROKER_SYMLINK;
+
+	c->broker.done = makes ? on_made : on_changed;
+	c->broker.stage = BROKER_CALL_NEW;
+	probe_send_change(c->changes->fs->probe, c->generation, &c->broker, m->type, &m->body, m->length);
+}
+
+static void on_child_found(struct broker_call *broker, int error, const void *body)
+{
+	struct change *c = CONTAINER_OF(broker, struct change, broker);
+	const struct broker_found *found = body;
+	struct changes *cs = c->changes;
+	struct change_message m;
+	struct nfs_call *call;
+
+	if (error == 0)
+		changes_heard(cs);
+	/* On this thread the call is there until take_call(). */
+	if (error == 0 && found->error == 0 && found->reason == REASON_NONE && c->call &&
+		nfs_fh_of_broker(&found->fh, &c->doubt.child) && change_message(cs->fs, c->call, &m)) {
+		send_change(c, &m);
+		return;
+	}
+	call = take_call(c);
+	free(c);
+	if (call)
+		to_server(cs->nfs, call);
+}
+
+/* True if the change takes a name from a file, the child. */
+static bool has_child(const struct nfs_call *call)
+{
+	return call->proc == NFS_REMOVE || call->proc == NFS_RMDIR || call->proc == NFS_RENAME;
+}
+
+static bool know_child(struct fs *fs, const struct nfs_call *call, struct nfs_fh *ret)
+{
+	struct inode *dir = inode_table_find(fs->inodes, &call->fh), *child = NULL;
+	bool known = dir && known_owner(fs, dir, call->name, &child) && child;
+
+	if (known)
+		*ret = child->fh;
+	(void)inode_unref(fs->inodes, child);
+	(void)inode_unref(fs->inodes, dir);
+	return known;
+}
+
+static struct change *new_change(struct changes *cs, struct nfs_call *call, uint64_t generation)
+{
+	struct change *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->changes = cs;
+	c->call = call;
+	c->dir = call->fh;
+	if (call->proc == NFS_RENAME || call->proc == NFS_LINK)
+		c->dir2 = call->fh2;
+	c->generation = generation;
+	c->since = c->asked_ms = now_ms();
+	{
+		LOCKED(&cs->lock);
+		list_append(&cs->under_way, &c->node);
+	}
+	return c;
+}
+
+bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation)
+{
+	struct change_message m;
+	struct broker_lookup lookup;
+	struct change *c;
+	bool child_is_known = true;
+
+	if (call->delay_ms > 0 || !change_message(cs->fs, call, &m))
+		return false;
+	if (has_child(call) && !broker_lookup_of_nfs(call, &lookup))
+		return false;
+	c = new_change(cs, call, generation);
+	if (!c)
+		return false;
+	if (has_child(call))
+		child_is_known = know_child(cs->fs, call, &c->doubt.child);
+	if (child_is_known) {
+		send_change(c, &m);
+		return true;
+	}
+	c->broker.done = on_child_found;
+	probe_send(cs->fs->probe, &c->broker, BROKER_LOOKUP, &lookup, sizeof(lookup));
+	return true;
+}
+
+/* ---- changes that wait ---- */
+
+/*
+ * The next change whose caller is to be asked whether the answer is still wanted; NULL if there is none. Only this
+ * thread ends an accepted change, so it stays. *ret_left: changes are under way.
+ */
+static struct change *next_to_ask(struct changes *cs, uint64_t now, bool *ret_left)
+{
+	LOCKED(&cs->lock);
+	*ret_left = !list_empty(&cs->under_way);
+	LIST_FOREACH (pos, &cs->under_way) {
+		struct change *c = CONTAINER_OF(pos, struct change, node);
+
+		if (!c->call)
+			continue;
+		if (now - c->since >= SHORTCUT_PATIENCE_MS && cs->heard_ms < c->since)
+			cs->stalled = true;
+		if (c->broker.stage == BROKER_CALL_NEW || !c->call->given_up || now - c->asked_ms < ASK_GIVEN_UP_MS)
+			continue;
+		c->asked_ms = now;
+		return c;
+	}
+	return NULL;
+}
+
+/* The answer will find no call. */
+static struct nfs_call *give_up(struct change *c)
+{
+	LOCKED(&c->changes->lock);
+	return STEAL_PTR(c->call);
+}
+
+bool changes_housekeep(struct changes *cs)
+{
+	uint64_t now = now_ms();
+	struct change *c;
+	bool left;
+
+	while ((c = next_to_ask(cs, now, &left)) != NULL) {
+		struct nfs_call *call = c->call;
+
+		/* Without the lock: it may end other requests. */
+		if (!call->given_up(call))
+			continue;
+		(void)give_up(c);
+		call->error = -EINTR;
+		call->done(call);
+	}
+	return left;
+}

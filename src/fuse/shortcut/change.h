@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Changes of names and attributes through the sidecar: CREATE, MKDIR, MKNOD, SYMLINK, REMOVE, RMDIR, RENAME, LINK, and
+ * SETATTR without a size. Each is done once:
+ *
+ *	change_message.c  a call as a message to the sidecar, and the reply as the call's result
+ *	change.c          the way: once sent, a change waits for its reply or for the end of the connection
+ *	doubt.c           the end of the connection came before the reply: the change may have been made, or not
+ *
+ * A change that was not sent, and a change that the sidecar leaves to the server, goes on to the NFS server. A caller
+ * who is killed gets -EINTR, as from the NFS server, and the reply is dropped when it comes.
+ *
+ * struct changes belongs to the shortcut. Any thread starts changes; they end on the probe's thread, or on that of the
+ * NFS server. The lock guards the list of the changes under way, and which of them have lost their call.
+ */
+#pragma once
+
+#include "fuse/fs/fs.h"
+
+/* ---- change_message.c: pure functions ---- */
+
+struct change_message {
+	uint32_t type;
+	size_t length;
+	union {
+		struct broker_make make;
+		struct broker_symlink symlink;
+		struct broker_remove remove;
+		struct broker_rename rename;
+		struct broker_link link;
+		struct broker_setattr setattr;
+	} body;
+};
+
+/* False if the call is no change, or one that has no message: the NFS server must answer it. */
+bool change_message(const struct fs *fs, const struct nfs_call *call, struct change_message *ret);
+
+/* The results of the call, from a reply with reason 0. */
+void change_take_made(const struct fs *fs, const struct broker_made *made, struct nfs_call *call);
+void change_take_changed(const struct fs *fs, const struct broker_changed *changed, struct nfs_call *call);
+
+/* ---- doubt.c ---- */
+
+/*
+ * Finds out by the NFS server whether a change was made, and repeats it there if not. Handles are compared, never names
+ * alone:
+ *
+ *	REMOVE, RMDIR   made, unless the name is still the child's
+ *	RENAME          made if the new name is the child's; -ENOENT if neither name is
+ *	LINK            made if the name is the file's
+ *	SETATTR         is repeated, because it sets the same values again
+ *	CREATE, MKDIR, SYMLINK, MKNOD
+ *	                are repeated GUARDED, and -EEXIST is the answer if the name exists: nothing proves that the
+ *	                present file is this call's. For CREATE without O_EXCL that makes a plain open of it.
+ *
+ * A server that remembers names looks at the directories before (COMMIT, fuse/local/server_refresh.h).
+ */
+struct doubt {
+	struct server *nfs;
+	bool remembers; /* the NFS server remembers names */
+	struct nfs_call *call;
+	struct nfs_fh child; /* REMOVE, RMDIR, RENAME: the file that had the name when the change was sent */
+	/* The call is about to be done, or to be submitted to the NFS server: the owner may free the doubt. */
+	void (*ended)(struct doubt *d);
+	struct nfs_call step; /* the doubt's own, the question under way */
+};
+
+/* The caller has filled in all members but step. */
+void doubt_begin(struct doubt *d);
+
+/* Submits a call to the NFS server. */
+static inline void to_server(struct server *nfs, struct nfs_call *call)
+{
+	call->by_sidecar = false;
+	if (call->proc == NFS_CREATE)
+		server_create(nfs, call);
+	else
+		server_submit(nfs, call);
+}
+
+/* ---- change.c ---- */
+
+struct changes {
+	struct fs *fs;
+	struct server *nfs;
+	pthread_mutex_t lock;
+	struct list under_way;
+	atomic_bool stalled;           /* the sidecar has not answered for too long */
+	atomic_uint_fast64_t heard_ms; /* now_ms() of its last answer */
+};
+
+void changes_init(struct changes *cs, struct fs *fs, struct server *nfs);
+void changes_done(struct changes *cs);
+
+/* The sidecar has answered a question. */
+void changes_heard(struct changes *cs);
+
+/* True if the sidecar will answer the call, or hand it on to the NFS server. generation: of the session. */
+bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation);
+
+/* On the probe's thread, about once a second: ends the calls of killed callers. True while changes are under way. */
+bool changes_housekeep(struct changes *cs);
