@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/shortcut/change.h"
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "fuse/fs/convert.h"
@@ -178,6 +180,16 @@ static void send_change(struct change *c, const struct change_message *m)
 	probe_send_change(c->changes->fs->probe, c->generation, &c->broker, m->type, &m->body, m->length);
 }
 
+/*
+ * True if the server must move the child itself: NFS-Ganesha goes on to believe that a directory has its old parent,
+ * whatever makes it look at the directories again.
+ */
+static bool is_for_server(const struct fs *fs, const struct nfs_call *call, uint32_t mode)
+{
+	return call->proc == NFS_RENAME && S_ISDIR(mode) && !nfs_fh_equal(&call->fh, &call->fh2) &&
+	       fs_server_remembers(fs);
+}
+
 static void on_child_found(struct broker_call *broker, int error, const void *body)
 {
 	struct change *c = CONTAINER_OF(broker, struct change, broker);
@@ -190,7 +202,8 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 		changes_heard(cs);
 	/* On this thread the call is there until take_call(). */
 	if (error == 0 && found->error == 0 && found->reason == REASON_NONE && c->call &&
-		nfs_fh_of_broker(&found->fh, &c->doubt.child) && change_message(cs->fs, c->call, &m)) {
+		nfs_fh_of_broker(&found->fh, &c->doubt.child) && !is_for_server(cs->fs, c->call, found->attr.mode) &&
+		change_message(cs->fs, c->call, &m)) {
 		send_change(c, &m);
 		return;
 	}
@@ -206,16 +219,15 @@ static bool has_child(const struct nfs_call *call)
 	return call->proc == NFS_REMOVE || call->proc == NFS_RMDIR || call->proc == NFS_RENAME;
 }
 
-static bool know_child(struct fs *fs, const struct nfs_call *call, struct nfs_fh *ret)
+/* The inode that the directory is known to have under the call's name, with a reference; NULL if that is not known. */
+static struct inode *known_child(struct fs *fs, const struct nfs_call *call)
 {
 	struct inode *dir = inode_table_find(fs->inodes, &call->fh), *child = NULL;
-	bool known = dir && known_owner(fs, dir, call->name, &child) && child;
 
-	if (known)
-		*ret = child->fh;
-	(void)inode_unref(fs->inodes, child);
+	if (dir && !known_owner(fs, dir, call->name, &child))
+		child = NULL;
 	(void)inode_unref(fs->inodes, dir);
-	return known;
+	return child;
 }
 
 static struct change *new_change(struct changes *cs, struct nfs_call *call, uint64_t generation)
@@ -238,29 +250,38 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 	return c;
 }
 
+/* Sends the change, or first the question for its child. */
+static void begin(struct change *c, const struct change_message *m, const struct broker_lookup *child)
+{
+	if (c->doubt.child.len > 0 || !has_child(c->call)) {
+		send_change(c, m);
+		return;
+	}
+	c->broker.done = on_child_found;
+	probe_send(c->changes->fs->probe, &c->broker, BROKER_LOOKUP, child, sizeof(*child));
+}
+
 bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation)
 {
-	struct change_message m;
+	struct inode *child = NULL;
 	struct broker_lookup lookup;
+	struct change_message m;
 	struct change *c;
-	bool child_is_known = true;
 
 	if (call->delay_ms > 0 || !change_message(cs->fs, call, &m))
 		return false;
-	if (has_child(call) && !broker_lookup_of_nfs(call, &lookup))
-		return false;
-	c = new_change(cs, call, generation);
-	if (!c)
-		return false;
-	if (has_child(call))
-		child_is_known = know_child(cs->fs, call, &c->doubt.child);
-	if (child_is_known) {
-		send_change(c, &m);
-		return true;
+	if (has_child(call)) {
+		if (!broker_lookup_of_nfs(call, &lookup))
+			return false;
+		child = known_child(cs->fs, call);
 	}
-	c->broker.done = on_child_found;
-	probe_send(cs->fs->probe, &c->broker, BROKER_LOOKUP, &lookup, sizeof(lookup));
-	return true;
+	c = child && is_for_server(cs->fs, call, child->type) ? NULL : new_change(cs, call, generation);
+	if (c && child)
+		c->doubt.child = child->fh;
+	(void)inode_unref(cs->fs->inodes, child);
+	if (c)
+		begin(c, &m, &lookup);
+	return c != NULL;
 }
 
 /* ---- changes that wait ---- */
