@@ -50,6 +50,7 @@ struct nfs_call {
 	 * second of waiting on. NULL: the answer is wanted.
 	 */
 	bool (*given_up)(struct nfs_call *call);
+	bool may_be_gone; /* -ESTALE is an answer like others: server_events.stale is not called */
 	enum nfs_proc proc;
 	struct nfs_cred cred;
 	struct nfs_fh fh;  /* the object, or the directory of name */

@@ -70,8 +70,7 @@ static void wish_for_opening(struct open_request *o)
 		return;
 	offer = open_look_ahead(o->r.fs, &o->wish);
 	o->opening.wants = open_offer_wants(&offer, o->r.fs, &o->wish);
-	if (o->opening.wants != 0)
-		o->r.call.opening = &o->opening;
+	o->r.call.opening = &o->opening;
 }
 
 void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *fi)

@@ -10,6 +10,7 @@
 #include "fuse/local/backing_ids.h"
 #include "fuse/shortcut/shortcut.h"
 
+#define CHANGE_FILES    2    /* RENAME: the child, and the file that had the new name */
 #define ASK_GIVEN_UP_MS 1000 /* between two questions to a caller whether the answer is wanted */
 
 /* A change on its way. Freed by its end. */
@@ -19,15 +20,17 @@ struct change {
 	struct changes *changes;
 	struct nfs_call *call; /* NULL: given up */
 	struct doubt doubt;
-	struct nfs_fh dir, dir2; /* of the call */
-	uint64_t generation;     /* of the session */
-	uint64_t since;          /* now_ms() */
-	uint64_t asked_ms;       /* now_ms() when the caller was last asked */
+	struct nfs_fh fh, fh2;             /* of the call; fh2.len 0: it has none */
+	struct nfs_fh files[CHANGE_FILES]; /* more files whose attributes the change changes */
+	unsigned nfiles;
+	uint64_t generation; /* of the session */
+	uint64_t since;      /* now_ms() */
+	uint64_t asked_ms;   /* now_ms() when the caller was last asked */
 };
 
-void changes_init(struct changes *cs, struct fs *fs, struct server *nfs)
+void changes_init(struct changes *cs, struct fs *fs, struct memory *memory)
 {
-	*cs = (struct changes){.fs = fs, .nfs = nfs};
+	*cs = (struct changes){.fs = fs, .memory = memory};
 	(void)pthread_mutex_init(&cs->lock, NULL);
 	list_init(&cs->under_way);
 }
@@ -56,9 +59,21 @@ static struct nfs_call *take_call(struct change *c)
 /* A change that nobody waits for was made, or may have been: what is known of its directories is in doubt. */
 static void change_unseen(const struct change *c)
 {
-	known_name_lost(c->changes->fs, &c->dir);
-	if (c->dir2.len > 0)
-		known_name_lost(c->changes->fs, &c->dir2);
+	known_name_lost(c->changes->fs, &c->fh);
+	if (c->fh2.len > 0)
+		known_name_lost(c->changes->fs, &c->fh2);
+}
+
+/* The change was made, or may have been: the NFS server does not know. */
+static void change_unknown_to_server(const struct change *c)
+{
+	struct memory *memory = c->changes->memory;
+
+	memory_changed(memory, &c->fh);
+	if (c->fh2.len > 0)
+		memory_changed(memory, &c->fh2);
+	for (unsigned n = 0; n < c->nfiles; n++)
+		memory_changed(memory, &c->files[n]);
 }
 
 static void on_doubt_ended(struct doubt *d)
@@ -72,8 +87,7 @@ static void doubt_change(struct change *c, struct nfs_call *call)
 
 	log_info_limited("%s: the sidecar has ended before it answered %s, the NFS server is asked what was done",
 		cs->fs->spec, nfs_proc_name(call->proc));
-	c->doubt.nfs = cs->nfs;
-	c->doubt.remembers = fs_server_remembers(cs->fs);
+	c->doubt.memory = cs->memory;
 	c->doubt.call = call;
 	c->doubt.ended = on_doubt_ended;
 	doubt_begin(&c->doubt);
@@ -86,6 +100,8 @@ static void on_lost(struct change *c)
 	bool sent = c->broker.changes && c->broker.stage == BROKER_CALL_SENT;
 	struct nfs_call *call = take_call(c);
 
+	if (sent)
+		change_unknown_to_server(c);
 	if (call && sent) {
 		doubt_change(c, call);
 		return;
@@ -94,20 +110,17 @@ static void on_lost(struct change *c)
 		change_unseen(c);
 	free(c);
 	if (call)
-		to_server(cs->nfs, call);
+		to_server(cs->memory, call);
 }
 
-/* The file was made, and opened with that reply. Takes fd, the reply's or -1. call: NULL if it was given up. */
+/* Takes fd, the reply's or -1, and the reply if it answers an open. call: NULL if nobody opens the file. */
 static void on_opened(struct change *c, const struct nfs_call *call, const struct broker_open_reply *reply, int *fd)
 {
 	struct opening opening = {.session = c->generation, .reply = *reply, .fd = steal_fd(fd)};
 
-	if (reply->backing_id == 0) {
-		close_fdp(&opening.fd);
-		return;
-	}
-	backing_ids_registered(c->changes->fs->ids);
-	if (!call || !call->opening) {
+	if (reply->backing_id != 0)
+		backing_ids_registered(c->changes->fs->ids);
+	if (!call || !call->opening || reply->access == 0) {
 		opening_drop(c->changes->fs, &opening);
 		return;
 	}
@@ -115,18 +128,34 @@ static void on_opened(struct change *c, const struct nfs_call *call, const struc
 	*call->opening = opening;
 }
 
-/* The sidecar has answered. With a reason nothing was changed, and the NFS server answers. */
-static void end(struct change *c, struct nfs_call *call, int error, uint32_t reason)
+/* True if the directory may have changed. */
+static bool has_changed(const struct broker_wcc *wcc)
+{
+	const struct broker_version *v = &wcc->before;
+	const struct broker_attr *a = &wcc->after;
+
+	return !wcc->has_before || !wcc->has_after || v->mtime_sec != a->mtime_sec || v->mtime_nsec != a->mtime_nsec ||
+	       v->ctime_sec != a->ctime_sec || v->ctime_nsec != a->ctime_nsec;
+}
+
+/*
+ * The sidecar has answered. With a reason nothing was changed, and the NFS server answers. A change with an error may
+ * have been made, too, if it could not be made stable.
+ */
+static void end(struct change *c, struct nfs_call *call, int error, uint32_t reason, const struct broker_wcc *dir)
 {
 	struct changes *cs = c->changes;
+	bool made = reason == REASON_NONE && (error == 0 || has_changed(dir));
 
-	if (!call && reason == REASON_NONE && error == 0)
+	if (made)
+		change_unknown_to_server(c);
+	if (made && !call)
 		change_unseen(c);
 	free(c);
 	if (!call)
 		return;
 	if (reason != REASON_NONE) {
-		to_server(cs->nfs, call);
+		to_server(cs->memory, call);
 		return;
 	}
 	call->by_sidecar = true;
@@ -145,11 +174,10 @@ static void on_made(struct broker_call *broker, int error, const void *body)
 	}
 	changes_heard(c->changes);
 	call = take_call(c);
-	if (made->error == 0 && made->reason == REASON_NONE)
-		on_opened(c, call, &made->open, broker->fd);
+	on_opened(c, made->error == 0 ? call : NULL, &made->open, broker->fd);
 	if (call && made->reason == REASON_NONE)
 		change_take_made(c->changes->fs, made, call);
-	end(c, call, made->error, made->reason);
+	end(c, call, made->error, made->reason, &made->dir);
 }
 
 static void on_changed(struct broker_call *broker, int error, const void *body)
@@ -166,7 +194,7 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 	call = take_call(c);
 	if (call && changed->reason == REASON_NONE)
 		change_take_changed(c->changes->fs, changed, call);
-	end(c, call, changed->error, changed->reason);
+	end(c, call, changed->error, changed->reason, &changed->dir);
 }
 
 /* ---- its beginning ---- */
@@ -190,6 +218,14 @@ static bool is_for_server(const struct fs *fs, const struct nfs_call *call, uint
 	       fs_server_remembers(fs);
 }
 
+/* The child is known; nlink 0: not how many names it has. A file whose last name goes needs no look. */
+static void set_child(struct change *c, const struct nfs_fh *child, uint32_t nlink)
+{
+	c->doubt.child = *child;
+	if (c->call->proc == NFS_RENAME || (c->call->proc == NFS_REMOVE && nlink != 1))
+		c->files[c->nfiles++] = *child;
+}
+
 static void on_child_found(struct broker_call *broker, int error, const void *body)
 {
 	struct change *c = CONTAINER_OF(broker, struct change, broker);
@@ -197,20 +233,22 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 	struct changes *cs = c->changes;
 	struct change_message m;
 	struct nfs_call *call;
+	struct nfs_fh child;
 
 	if (error == 0)
 		changes_heard(cs);
 	/* On this thread the call is there until take_call(). */
 	if (error == 0 && found->error == 0 && found->reason == REASON_NONE && c->call &&
-		nfs_fh_of_broker(&found->fh, &c->doubt.child) && !is_for_server(cs->fs, c->call, found->attr.mode) &&
+		nfs_fh_of_broker(&found->fh, &child) && !is_for_server(cs->fs, c->call, found->attr.mode) &&
 		change_message(cs->fs, c->call, &m)) {
+		set_child(c, &child, found->attr.nlink);
 		send_change(c, &m);
 		return;
 	}
 	call = take_call(c);
 	free(c);
 	if (call)
-		to_server(cs->nfs, call);
+		to_server(cs->memory, call);
 }
 
 /* True if the change takes a name from a file, the child. */
@@ -219,15 +257,32 @@ static bool has_child(const struct nfs_call *call)
 	return call->proc == NFS_REMOVE || call->proc == NFS_RMDIR || call->proc == NFS_RENAME;
 }
 
-/* The inode that the directory is known to have under the call's name, with a reference; NULL if that is not known. */
-static struct inode *known_child(struct fs *fs, const struct nfs_call *call)
+/* The inode that the directory is known to have under this name, with a reference; NULL if that is not known. */
+static struct inode *known_inode(struct fs *fs, const struct nfs_fh *in, const char *name)
 {
-	struct inode *dir = inode_table_find(fs->inodes, &call->fh), *child = NULL;
+	struct inode *dir = inode_table_find(fs->inodes, in), *i = NULL;
 
-	if (dir && !known_owner(fs, dir, call->name, &child))
-		child = NULL;
+	if (dir && !known_owner(fs, dir, name, &i))
+		i = NULL;
 	(void)inode_unref(fs->inodes, dir);
-	return child;
+	return i;
+}
+
+static uint32_t known_links(struct inode *i)
+{
+	LOCKED(&i->lock);
+	return i->attrs.attr.nlink;
+}
+
+/* RENAME: a file that loses the new name, but has others, changes, too. */
+static void note_replaced(struct change *c)
+{
+	struct fs *fs = c->changes->fs;
+	struct inode *i = known_inode(fs, &c->call->fh2, c->call->name2);
+
+	if (i && known_links(i) != 1)
+		c->files[c->nfiles++] = i->fh;
+	(void)inode_unref(fs->inodes, i);
 }
 
 static struct change *new_change(struct changes *cs, struct nfs_call *call, uint64_t generation)
@@ -238,9 +293,11 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 		return NULL;
 	c->changes = cs;
 	c->call = call;
-	c->dir = call->fh;
+	c->fh = call->fh;
 	if (call->proc == NFS_RENAME || call->proc == NFS_LINK)
-		c->dir2 = call->fh2;
+		c->fh2 = call->fh2;
+	if (call->proc == NFS_RENAME)
+		note_replaced(c);
 	c->generation = generation;
 	c->since = c->asked_ms = now_ms();
 	{
@@ -268,16 +325,16 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 	struct change_message m;
 	struct change *c;
 
-	if (call->delay_ms > 0 || !change_message(cs->fs, call, &m))
+	if (call->delay_ms > 0 || memory_reason(cs->memory) != REASON_NONE || !change_message(cs->fs, call, &m))
 		return false;
 	if (has_child(call)) {
 		if (!broker_lookup_of_nfs(call, &lookup))
 			return false;
-		child = known_child(cs->fs, call);
+		child = known_inode(cs->fs, &call->fh, call->name);
 	}
 	c = child && is_for_server(cs->fs, call, child->type) ? NULL : new_change(cs, call, generation);
 	if (c && child)
-		c->doubt.child = child->fh;
+		set_child(c, &child->fh, known_links(child));
 	(void)inode_unref(cs->fs->inodes, child);
 	if (c)
 		begin(c, &m, &lookup);

@@ -15,7 +15,7 @@
  */
 #pragma once
 
-#include "fuse/fs/fs.h"
+#include "fuse/shortcut/memory.h"
 
 /* ---- change_message.c: pure functions ---- */
 
@@ -53,11 +53,10 @@ void change_take_changed(const struct fs *fs, const struct broker_changed *chang
  *	                are repeated GUARDED, and -EEXIST is the answer if the name exists: nothing proves that the
  *	                present file is this call's. For CREATE without O_EXCL that makes a plain open of it.
  *
- * A server that remembers names looks at the directories before (COMMIT, fuse/local/server_refresh.h).
+ * The server has looked before at the directories that the caller has put behind (memory.h).
  */
 struct doubt {
-	struct server *nfs;
-	bool remembers; /* the NFS server remembers names */
+	struct memory *memory;
 	struct nfs_call *call;
 	struct nfs_fh child; /* REMOVE, RMDIR, RENAME: the file that had the name when the change was sent */
 	/* The call is about to be done, or to be submitted to the NFS server: the owner may free the doubt. */
@@ -69,27 +68,24 @@ struct doubt {
 void doubt_begin(struct doubt *d);
 
 /* Submits a call to the NFS server. */
-static inline void to_server(struct server *nfs, struct nfs_call *call)
+static inline void to_server(struct memory *memory, struct nfs_call *call)
 {
 	call->by_sidecar = false;
-	if (call->proc == NFS_CREATE)
-		server_create(nfs, call);
-	else
-		server_submit(nfs, call);
+	memory_submit(memory, call, call->proc == NFS_CREATE ? server_create : server_submit);
 }
 
 /* ---- change.c ---- */
 
 struct changes {
 	struct fs *fs;
-	struct server *nfs;
+	struct memory *memory;
 	pthread_mutex_t lock;
 	struct list under_way;
 	atomic_bool stalled;           /* the sidecar has not answered for too long */
 	atomic_uint_fast64_t heard_ms; /* now_ms() of its last answer */
 };
 
-void changes_init(struct changes *cs, struct fs *fs, struct server *nfs);
+void changes_init(struct changes *cs, struct fs *fs, struct memory *memory);
 void changes_done(struct changes *cs);
 
 /* The sidecar has answered a question. */

@@ -24,10 +24,10 @@ static void end(struct doubt *d, int error)
 static void repeat(struct doubt *d)
 {
 	struct nfs_call *call = d->call;
-	struct server *nfs = d->nfs;
+	struct memory *memory = d->memory;
 
 	d->ended(d);
-	to_server(nfs, call);
+	to_server(memory, call);
 }
 
 static bool on_given_up(struct nfs_call *step)
@@ -37,16 +37,15 @@ static bool on_given_up(struct nfs_call *step)
 	return call->given_up && call->given_up(call);
 }
 
-static void ask(struct doubt *d, enum nfs_proc proc, const struct nfs_fh *fh, const char *name,
-	void (*done)(struct nfs_call *step))
+static void look_up(struct doubt *d, const struct nfs_fh *fh, const char *name, void (*done)(struct nfs_call *step))
 {
-	d->step = (struct nfs_call){.proc = proc,
+	d->step = (struct nfs_call){.proc = NFS_LOOKUP,
 		.cred = d->call->cred,
 		.fh = *fh,
 		.name = name,
 		.given_up = on_given_up,
 		.done = done};
-	server_submit(d->nfs, &d->step);
+	to_server(d->memory, &d->step);
 }
 
 /* True if the NFS server has answered whether the name is there; otherwise the doubt has ended. */
@@ -108,66 +107,26 @@ static void on_new_looked_up(struct nfs_call *step)
 	if (is(d, &d->child))
 		end(d, 0);
 	else
-		ask(d, NFS_LOOKUP, &d->call->fh, d->call->name, on_old_looked_up);
-}
-
-/* The NFS server knows the present names. */
-static void look(struct doubt *d)
-{
-	const struct nfs_call *call = d->call;
-
-	switch (call->proc) {
-	case NFS_REMOVE:
-	case NFS_RMDIR:
-		ask(d, NFS_LOOKUP, &call->fh, call->name, on_removed_looked_up);
-		break;
-	case NFS_RENAME:
-		ask(d, NFS_LOOKUP, &call->fh2, call->name2, on_new_looked_up);
-		break;
-	case NFS_LINK:
-		ask(d, NFS_LOOKUP, &call->fh2, call->name, on_link_looked_up);
-		break;
-	default:
-		repeat(d);
-		break;
-	}
-}
-
-/* True if COMMIT was answered: on a directory with an error, after the server has looked. Else the doubt has ended. */
-static bool has_looked(struct doubt *d)
-{
-	if (d->step.error != -EINTR && d->step.error != -ENOTCONN)
-		return true;
-	end(d, d->step.error);
-	return false;
-}
-
-static void on_second_remembered(struct nfs_call *step)
-{
-	struct doubt *d = doubt_of(step);
-
-	if (has_looked(d))
-		look(d);
-}
-
-static void on_first_remembered(struct nfs_call *step)
-{
-	struct doubt *d = doubt_of(step);
-
-	if (!has_looked(d))
-		return;
-	if (d->call->proc == NFS_RENAME && !nfs_fh_equal(&d->call->fh, &d->call->fh2))
-		ask(d, NFS_COMMIT, &d->call->fh2, NULL, on_second_remembered);
-	else
-		look(d);
+		look_up(d, &d->call->fh, d->call->name, on_old_looked_up);
 }
 
 void doubt_begin(struct doubt *d)
 {
 	const struct nfs_call *call = d->call;
 
-	if (!d->remembers || call->proc == NFS_SETATTR)
-		look(d);
-	else
-		ask(d, NFS_COMMIT, call->proc == NFS_LINK ? &call->fh2 : &call->fh, NULL, on_first_remembered);
+	switch (call->proc) {
+	case NFS_REMOVE:
+	case NFS_RMDIR:
+		look_up(d, &call->fh, call->name, on_removed_looked_up);
+		break;
+	case NFS_RENAME:
+		look_up(d, &call->fh2, call->name2, on_new_looked_up);
+		break;
+	case NFS_LINK:
+		look_up(d, &call->fh2, call->name, on_link_looked_up);
+		break;
+	default:
+		repeat(d);
+		break;
+	}
 }

@@ -248,6 +248,7 @@ static bool begin_look(struct memory *m, struct behind *b, struct list *ret_look
 	l->call = (struct nfs_call){.fh = b->fh,
 		.cred = namespaces_own_cred(&m->fs->namespaces),
 		.patience_ms = LOOK_PATIENCE_MS,
+		.may_be_gone = true,
 		.given_up = look_given_up,
 		.done = on_look};
 	server_look(m->fs, &l->call);

@@ -26,6 +26,7 @@ struct shortcut {
 	struct server *nfs;
 	struct fs *fs;
 	struct proof proof;
+	struct memory memory;
 	struct changes changes;
 	pthread_mutex_t lock;
 	struct list questions;
@@ -71,7 +72,7 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 		return;
 	if (error < 0 || found->reason != REASON_NONE || (found->error != 0 && found->error != -ENOENT) ||
 		(found->error == 0 && !nfs_fh_of_broker(&found->fh, &call->new_fh))) {
-		to_server(s->nfs, call);
+		to_server(&s->memory, call);
 		return;
 	}
 	call->error = found->error;
@@ -96,7 +97,7 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	if (!call)
 		return;
 	if (error < 0 || reply->error < 0) {
-		to_server(s->nfs, call);
+		to_server(&s->memory, call);
 		return;
 	}
 	call->error = 0;
@@ -181,7 +182,7 @@ static void submit(struct server *server, struct nfs_call *call)
 	struct shortcut *s = of_server(server);
 
 	if (!takes_shortcut(s, call))
-		to_server(s->nfs, call);
+		to_server(&s->memory, call);
 }
 
 static int look_at_export(struct server *server, const struct nfs_fh *root, struct server_export *ret)
@@ -196,7 +197,7 @@ static int look_at_export(struct server *server, const struct nfs_fh *root, stru
 static void append(struct server *server, struct nfs_call *call)
 {
 	call->by_sidecar = false;
-	server_append(of_server(server)->nfs, call);
+	memory_submit(&of_server(server)->memory, call, server_append);
 }
 
 static void stats(struct server *server, struct server_stats *ret)
@@ -211,6 +212,7 @@ static void near(struct server *server)
 
 static void stop(struct server *server)
 {
+	memory_flush(&of_server(server)->memory);
 	server_stop(of_server(server)->nfs);
 }
 
@@ -221,6 +223,7 @@ static void free_shortcut(struct server *server)
 	s->nfs = server_free(s->nfs);
 	proof_done(&s->proof);
 	changes_done(&s->changes);
+	memory_done(&s->memory);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 }
@@ -244,7 +247,8 @@ int shortcut_new(struct fs *fs, struct server *nfs, struct shortcut **ret)
 	s->nfs = nfs;
 	s->fs = fs;
 	proof_init(&s->proof, fs);
-	changes_init(&s->changes, fs, nfs);
+	memory_init(&s->memory, fs, nfs);
+	changes_init(&s->changes, fs, &s->memory);
 	(void)pthread_mutex_init(&s->lock, NULL);
 	list_init(&s->questions);
 	*ret = s;
@@ -291,15 +295,16 @@ int shortcut_housekeep(struct shortcut *s)
 {
 	struct nfs_call *call;
 	bool left, changing = changes_housekeep(&s->changes);
+	int looks_ms = memory_housekeep(&s->memory);
 
 	while ((call = take_overdue(s, now_ms(), &left)) != NULL) {
 		s->changes.stalled = true;
-		to_server(s->nfs, call);
+		to_server(&s->memory, call);
 	}
 	if (left || changing || atomic_exchange(&s->used, false))
-		return TICK_MS;
+		return looks_ms < 0 ? TICK_MS : MIN(looks_ms, TICK_MS);
 	s->ticking = false;
-	return -1;
+	return looks_ms;
 }
 
 void shortcut_learn(struct shortcut *s, const struct nfs_call *answered)
@@ -315,12 +320,17 @@ enum reason shortcut_reason(struct shortcut *s)
 {
 	uint64_t generation = fs_generation(s->fs);
 
-	return generation != 0 ? proof_reason(&s->proof, generation) : REASON_SESSION_LOST;
+	enum reason reason;
+
+	if (generation == 0)
+		return REASON_SESSION_LOST;
+	reason = proof_reason(&s->proof, generation);
+	return reason != REASON_NONE ? reason : memory_reason(&s->memory);
 }
 
 void shortcut_new_session(struct shortcut *s)
 {
-	s->stalled = false;
+	s->changes.stalled = false;
 }
 
 void shortcut_try_again(struct shortcut *s)

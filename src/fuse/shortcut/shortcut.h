@@ -29,10 +29,10 @@ struct shortcut;
  * BROKER_OPEN in that session. Belongs to the opener, who sets wants. Plain value.
  */
 struct opening {
-	uint32_t wants;                 /* BROKER_OPEN_WANT_ flags */
-	uint64_t session;               /* 0: there is no reply */
-	struct broker_open_reply reply; /* with a backing_id */
-	int fd;                         /* the descriptor that came with the reply, or -1 */
+	uint32_t wants;   /* BROKER_OPEN_WANT_ flags */
+	uint64_t session; /* 0: there is no reply */
+	struct broker_open_reply reply;
+	int fd; /* the descriptor that came with the reply, or -1 */
 };
 
 /* Gives up the id or descriptor of a reply that was not used. */

@@ -25,7 +25,7 @@ static void finish(struct nfs3 *c, struct nfs_call *call, int error, void *alloc
 {
 	call->error = error;
 	c->calls[call->proc]++;
-	if (error == -ESTALE && c->options.events.stale)
+	if (error == -ESTALE && !call->may_be_gone && c->options.events.stale)
 		c->options.events.stale(c->options.events.arg, &call->fh);
 	call->done(call);
 	free(allocation);
