@@ -296,6 +296,12 @@ static bool is_earlier(const struct timespec *a, const struct timespec *b)
 	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
 }
 
+bool known_newer(struct inode *i, const struct nfs_attr *attr)
+{
+	LOCKED(&i->lock);
+	return is_earlier(&attr->ctime, &i->attrs.attr.ctime);
+}
+
 bool known_tell_again(struct fs *fs, struct inode *i, const struct nfs_attr *server, struct nfs_attr *ret,
 	double *ret_seconds)
 {

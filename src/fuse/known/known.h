@@ -86,6 +86,9 @@ bool known_believed(struct fs *fs, struct inode *i);
  */
 bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms);
 
+/* True if the remembered attributes have a later ctime than these. */
+bool known_newer(struct inode *i, const struct nfs_attr *attr);
+
 /* An open for writing begins (step 1) or ends (step -1). The caller holds the inode's lock. */
 void known_writer(struct inode *i, int step);
 

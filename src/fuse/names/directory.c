@@ -16,6 +16,7 @@
 #include "fuse/fs/convert.h"
 #include "fuse/request/entry.h"
 #include "fuse/request/special_file.h"
+#include "fuse/shortcut/shortcut.h"
 #include "localiofs/reason.h"
 
 #define REPLY_BYTES 65536 /* requested per READDIR */
@@ -228,15 +229,20 @@ static bool is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* True if the kernel may know newer attributes: it has written to the file since, or got later attributes. */
-static bool is_outdated(const struct readdir_request *q, const struct nfs_fh *fh)
+/*
+ * True if the kernel may know newer attributes: it has written to the file since, or got later attributes; or if the
+ * server answers from memory, and the file was changed past it.
+ */
+static bool is_outdated(const struct readdir_request *q, const struct nfs_entry *e)
 {
-	struct inode *i = inode_table_find(q->r.fs->inodes, fh);
-	bool outdated = i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->came_ms) ||
-				     server_refresh_needed(q->r.fs, i));
+	struct fs *fs = q->r.fs;
+	struct inode *i = inode_table_find(fs->inodes, &e->fh);
+	bool outdated =
+		i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->came_ms) ||
+			     server_refresh_needed(fs, i) || (fs_server_remembers(fs) && known_newer(i, &e->attr)));
 
-	(void)inode_unref(q->r.fs->inodes, i);
-	return outdated;
+	(void)inode_unref(fs->inodes, i);
+	return outdated || shortcut_is_behind(fs->shortcut, &e->fh);
 }
 
 /* Adds an entry to the buffer. Returns the entry's size, which is more than space if the entry does not fit. */
@@ -257,8 +263,7 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 	 * An entry without a node id gives the kernel only the name. Special files get no node id, because each caller
 	 * needs a LOOKUP (special_file.h).
 	 */
-	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_special_file(e->attr.mode) &&
-		!is_outdated(q, &e->fh) &&
+	if (e->has_attr && e->fh.len > 0 && !is_dot(e->name) && !is_special_file(e->attr.mode) && !is_outdated(q, e) &&
 		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
 		r->entry_fh = e->fh;
 		r->entry_attr = e->attr;

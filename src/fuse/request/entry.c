@@ -8,6 +8,7 @@
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/fs/convert.h"
+#include "fuse/shortcut/shortcut.h"
 
 static void entry_step(struct request *r);
 
@@ -144,6 +145,13 @@ static bool settle_entry(struct request *r)
 	return outdated;
 }
 
+/* True if the server's answer may have old attributes. GETATTR is answered after the server has looked. */
+static bool is_behind(const struct request *r)
+{
+	return !r->call.by_sidecar && r->call.proc != NFS_GETATTR &&
+	       shortcut_is_behind(r->fs->shortcut, &r->entry_fh);
+}
+
 static void entry_step(struct request *r)
 {
 	struct nfs_call *call = &r->call;
@@ -153,7 +161,7 @@ static void entry_step(struct request *r)
 		return;
 	}
 	r->entry_fh = call->new_fh;
-	if (!call->has_attr) {
+	if (!call->has_attr || is_behind(r)) {
 		call->fh = r->entry_fh;
 		request_send(r, NFS_GETATTR, entry_attr_done);
 		return;

@@ -316,6 +316,11 @@ void shortcut_learn(struct shortcut *s, const struct nfs_call *answered)
 		proof_try(&s->proof, generation, answered);
 }
 
+bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh)
+{
+	return memory_is_behind(&s->memory, fh);
+}
+
 enum reason shortcut_reason(struct shortcut *s)
 {
 	uint64_t generation = fs_generation(s->fs);

@@ -56,6 +56,9 @@ int shortcut_housekeep(struct shortcut *s);
 /* The NFS server has answered a request's call: part of the proof. Any thread. */
 void shortcut_learn(struct shortcut *s, const struct nfs_call *answered);
 
+/* True if the NFS server's answers may have old attributes of the file (memory.h). */
+bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh);
+
 /* REASON_NONE if names take the shortcut now, or the reason why not. */
 enum reason shortcut_reason(struct shortcut *s);
 
