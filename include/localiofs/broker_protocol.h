@@ -62,6 +62,7 @@ enum broker_type {
 	BROKER_MATCHED = 0x201, /* struct broker_matched */
 	BROKER_REVOKE = 0x202,  /* struct broker_revoke */
 	BROKER_GOODBYE = 0x203, /* struct broker_status: the reason why the session ends */
+	BROKER_NOTICE = 0x204,  /* struct broker_notice */
 };
 
 struct broker_header {
@@ -170,7 +171,7 @@ struct broker_open_reply {
 	uint32_t writable;  /* 1 if the id may be opened for writing, or the descriptor is O_RDWR instead of O_RDONLY */
 	uint32_t root;      /* 1 if the credential is uid 0 after the squash, which may use reserved blocks */
 	uint32_t any_groups; /* 1 if access does not depend on the credential's other groups */
-	uint32_t pad;
+	uint32_t watched;    /* BROKER_OPEN_ATTR: 1 if the sidecar sends notices of changes of the file or directory */
 	struct broker_attr attr;
 };
 
@@ -248,8 +249,8 @@ struct broker_lookup {
 struct broker_found {
 	int32_t error;
 	uint32_t reason;
-	struct broker_fh fh; /* byte for byte the server's handle of the file */
-	uint32_t pad;
+	struct broker_fh fh;     /* byte for byte the server's handle of the file */
+	uint32_t watched;        /* 1 if the sidecar sends notices of changes of the directory */
 	struct broker_attr attr; /* of the file */
 	struct broker_attr dir;  /* of the directory, from before the name was looked up */
 };
@@ -385,6 +386,42 @@ struct broker_revoke {
 	uint32_t pad;
 };
 
+/*
+ * From the first PING of a session after HELLO on:
+ *
+ * A change in the server's filesystem, of an object whose handle this session was told: the directories and files in
+ * replies to LOOKUP, and the files in replies to OPEN with BROKER_OPEN_ATTR. Notices are complete from before the
+ * system calls of a reply with watched = 1, until BROKER_NOTICE_DOUBT; those of names, mode, owner and ACL, that is,
+ * and not those of data. A reply that was requested before a notice arrived may be older than the change.
+ *
+ * A notice carries a name only if some credential that this client may claim may read the directory now.
+ */
+enum broker_notice_kind {
+	BROKER_NOTICE_DOUBT = 1,     /* notices were lost: any object may have changed, and none is watched any more */
+	BROKER_NOTICE_NAME = 2,      /* the name in the directory fh */
+	BROKER_NOTICE_DIRECTORY = 3, /* some name in the directory fh */
+	BROKER_NOTICE_ATTR = 4,      /* the attributes of fh */
+};
+
+/* Of a name, after the change. */
+enum broker_name_state {
+	BROKER_NAME_UNKNOWN = 0,
+	BROKER_NAME_ABSENT = 1,
+	BROKER_NAME_PRESENT = 2, /* the file of the handle child */
+};
+
+struct broker_notice {
+	uint32_t kind;                 /* enum broker_notice_kind */
+	uint32_t state;                /* enum broker_name_state */
+	uint64_t number;               /* of the notice in this session, from 1 */
+	struct broker_version version; /* of fh when the notice was sent */
+	uint32_t has_version;
+	struct broker_fh fh;
+	struct broker_fh child;
+	uint32_t pad;
+	char name[256];
+};
+
 #define BROKER_ASSERT(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " layout")
 BROKER_ASSERT(broker_header, 16);
 BROKER_ASSERT(broker_fh, 132);
@@ -419,4 +456,5 @@ BROKER_ASSERT(broker_version, 32);
 BROKER_ASSERT(broker_wcc, 128);
 BROKER_ASSERT(broker_made, 392);
 BROKER_ASSERT(broker_changed, 360);
+BROKER_ASSERT(broker_notice, 576);
 #undef BROKER_ASSERT

@@ -22,6 +22,7 @@
 #include "sidecar/exports/exports_watch.h"
 #include "sidecar/host/name_thread.h"
 #include "sidecar/notify.h"
+#include "sidecar/notices/notices.h"
 #include "sidecar/registry_watch.h"
 #include "sidecar/registry/registry_make.h"
 #include "sidecar/probes/rpc_server.h"
@@ -39,6 +40,7 @@ struct sidecar {
 	struct registry_watch registries;
 	struct account account; /* of all registries */
 	struct counters counters;
+	struct notices *notices; /* NULL: there are none */
 	struct broker brokers[SIDECAR_REGISTRIES];
 	unsigned nbrokers;
 	struct rpc_server *rpc;
@@ -107,6 +109,7 @@ static int start_broker(struct sidecar *s, const struct sidecar_options *o, unsi
 	struct broker_options options = {.exports = &s->exports,
 		.account = &s->account,
 		.counters = &s->counters,
+		.notices = s->notices,
 		.path = registry->path,
 		.recheck_s = o->recheck_s,
 		.claims_of_peer = registry->claims_of_peer,
@@ -187,6 +190,10 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	if (r < 0)
 		return r;
 	account_init(&s->account);
+	r = notices_new(&s->notices);
+	if (r < 0)
+		log_info("no change notices, so mounts ask again for names as NFS clients do: fanotify: %s",
+			strerror(-r));
 	r = registry_watch_start(&s->registries);
 	if (r < 0)
 		return log_error_as(r, "inotify: %s: the registries cannot be watched", strerror(-r));
@@ -341,6 +348,8 @@ static int serve(const struct sidecar_options *o)
 	 * Some threads did not end. The sidecar does not wait for them, and skips exit handlers, whose locks they may
 	 * hold.
 	 */
+	if (ended)
+		s.notices = notices_free(s.notices);
 	log_left_out(true);
 	if (s.rpc != NULL || !ended)
 		_exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);

@@ -50,6 +50,7 @@ static const struct broker_message messages[] = {
 	{TYPE(MATCHED),   BODY(matched),   NO_REPLY,                           false, NO_FH},
 	{TYPE(REVOKE),    BODY(revoke),    NO_REPLY,                           false, NO_FH},
 	{TYPE(GOODBYE),   BODY(status),    NO_REPLY,                           false, NO_FH},
+	{TYPE(NOTICE),    BODY(notice),    NO_REPLY,                           false, NO_FH},
 };
 /* clang-format on */
 

@@ -22,7 +22,7 @@ static const struct {
 } kept[] = {
 	{CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
 		"FUSE_DEV_IOC_BACKING_OPEN and _CLOSE, open_tree, mount_setattr, the registry's marks, proofs of "
-		"owners"},
+		"owners, change notices"},
 	{CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "open_by_handle_at; what nfsd leaves an unsquashed root"},
 	{CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE", "what nfsd leaves an unsquashed root"},
 	{CAP_SETUID, "CAP_SETUID", "setfsuid to the squashed uid"},

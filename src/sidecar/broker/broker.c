@@ -24,6 +24,7 @@ int broker_start(struct broker *b, const struct broker_options *o, const struct 
 		.exports = o->exports,
 		.account = o->account,
 		.counters = o->counters,
+		.notices = o->notices,
 		.path = o->path,
 		.socket = made->socket,
 		.recheck_s = o->recheck_s,

@@ -26,6 +26,7 @@
 /* Runs one session to its end, on a thread of its own; arg is the struct broker_session. Returns NULL. */
 typedef void *(*broker_session_fn)(void *arg);
 
+struct notices;
 struct session;
 
 struct broker {
@@ -33,6 +34,7 @@ struct broker {
 	struct list sessions;
 	struct account *account;   /* of all registries together */
 	struct counters *counters; /* the same */
+	struct notices *notices;   /* the same; NULL: the kernel or the privileges do not suffice */
 	const char *path;          /* of the registry; constant */
 	unsigned nsessions;
 	struct export_store *exports;
@@ -82,6 +84,7 @@ struct broker_options {
 	struct export_store *exports;
 	struct account *account;
 	struct counters *counters;
+	struct notices *notices;
 	const char *path; /* of the registry */
 	unsigned recheck_s;
 	bool claims_of_peer;

@@ -125,16 +125,29 @@ static int on_open(struct session *s, struct packet *p)
 	struct grant grant = {.kept = -1, .given = -1};
 	int r;
 
+	if (reason == REASON_NONE && (p->body.open.flags & BROKER_OPEN_ATTR) != 0)
+		reply.watched = listener_watches(s->listener, at.mount, &at.handle);
 	if (reason != REASON_NONE) {
 		reply.error = session_error_of(reason);
 		reply.reason = reason;
 	} else if (!tell_attributes(s, &p->body.open, &at, &reply)) {
 		grant_open(&g, &p->body.open, &reply, &grant);
 	}
+	if (reply.error == 0 && (p->body.open.flags & BROKER_OPEN_ATTR) != 0 && !S_ISDIR(reply.attr.mode))
+		(void)listener_watch(s->listener, at.mount, &at.handle, &p->body.open.fh, false);
 	session_settle_grant(s, place, &p->body.open.fh, p->body.open.flags, &reply, &grant, at.mount);
 	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
+}
+
+/* Watches the attributes of a file that the client is about to be told. */
+static void watch_found(struct session *s, const struct location *at, const struct broker_found *found)
+{
+	struct nfs_handle h;
+
+	if (s->locator.table->server->decode(&found->fh, &h) == REASON_NONE)
+		(void)listener_watch(s->listener, at->mount, &h, &found->fh, S_ISDIR(found->attr.mode));
 }
 
 static int on_lookup(struct session *s, struct packet *p)
@@ -144,13 +157,19 @@ static int on_lookup(struct session *s, struct packet *p)
 	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
 	enum reason reason = session_find_claimed(s, &body->dir, &body->cred, &at);
 	struct broker_found reply = {0};
+	bool watched = false;
 
 	if (reason == REASON_NONE && !locator_same_view(&s->locator, &at))
 		reason = REASON_OTHER_MOUNTS;
-	if (reason == REASON_NONE)
+	if (reason == REASON_NONE) {
+		watched = listener_watch(s->listener, at.mount, &at.handle, &body->dir, true);
 		names_lookup(&g, body, &reply);
-	else
+		reply.watched = watched && reply.reason == REASON_NONE;
+	} else {
 		reply = (struct broker_found){.error = session_error_of(reason), .reason = reason};
+	}
+	if (reply.error == 0)
+		watch_found(s, &at, &reply);
 	return packet_send(s->client->socket, BROKER_LOOKUP | BROKER_REPLY, p->header.id, &reply, -1);
 }
 
@@ -207,8 +226,14 @@ static int add_job(struct session *s, const struct packet *p, int r, struct file
 	return r >= 0 ? 0 : file_jobs_refuse(&s->jobs, job, r);
 }
 
+/* The first PING asks for notices: clients that would not use them cost nothing. */
 static int on_ping(struct session *s, struct packet *p)
 {
+	struct notices *notices = s->client->broker->notices;
+
+	if (notices != NULL && s->listener == NULL && s->state == SESSION_READY &&
+		listener_new(notices, s->client->wake, &s->listener) < 0)
+		s->listener = NULL;
 	return packet_send_status(s->client->socket, BROKER_PING | BROKER_REPLY, p->header.id, 0, REASON_NONE);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "sidecar/notices/tell.h"
 #include "sidecar/session/guarded_receive.h"
 
 #define MAX_IDS 16384
@@ -27,12 +28,14 @@ static int compare_int(const void *a, const void *b)
 
 /*
  * Gives the thread a descriptor table of its own, which keeps stderr, the session's socket, both wake-ups and the
- * account's descriptors.
+ * account's and the notices' descriptors.
  */
 static int own_descriptors(const struct broker_session *s)
 {
 	const struct account *a = s->broker->account;
-	int keep[] = {STDERR_FILENO, s->socket, s->wake.fd, s->broker->reap.fd, a->inotify_fd, a->fusectl_fd};
+	const struct notices *n = s->broker->notices;
+	int keep[] = {STDERR_FILENO, s->socket, s->wake.fd, s->broker->reap.fd, a->inotify_fd, a->fusectl_fd,
+		notices_group_fd(n), notices_wake_fd(n)};
 	unsigned first = 0;
 
 	/* CLONE_FS: the thread's own umask, 0, since clients have applied theirs. */
@@ -54,6 +57,20 @@ void session_enter(struct session *s, enum session_state state, unsigned ms)
 {
 	s->state = state;
 	s->deadline_ms = now_ms() + ms;
+}
+
+int session_tell(struct session *s, bool drain)
+{
+	const struct teller t = {.listener = s->listener,
+		.locator = &s->locator,
+		.wake = s->client->wake,
+		.socket = s->client->socket,
+		.claims_any = s->claims.any,
+		.number = &s->notices};
+
+	if (drain)
+		listener_drain(s->listener);
+	return tell_changes(&t);
 }
 
 int session_error_of(enum reason reason)
@@ -94,8 +111,13 @@ static int on_packet(struct session *s)
 		return 0;
 	if (r == -EPROTONOSUPPORT)
 		return refuse_version(s);
+	if (r >= 0 && p.header.type != BROKER_PING)
+		s->used_ms = now_ms();
 	if (r >= 0) {
-		r = dispatch(s, &p);
+		/* The answers to both are strict: the client hears of all changes before. */
+		if (p.header.type == BROKER_OPEN || p.header.type == BROKER_PING)
+			r = session_tell(s, true);
+		r = r < 0 ? r : dispatch(s, &p);
 		(void)close_fd(p.fd);
 	}
 	return r;
@@ -114,6 +136,7 @@ static int follow_exports(struct session *s)
 		(void)export_table_unref(now);
 		return 0;
 	}
+	listener_forget(s->listener);
 	r = locator_follow(&s->locator, now);
 	if (r <= 0)
 		return r;
@@ -140,7 +163,8 @@ static int on_event(struct session *s)
 	}
 	if (broker_take_match(s->client, &s->matches, &peer, &port))
 		r = session_on_match(s, &peer, port);
-	return r < 0 ? r : follow_exports(s);
+	r = r < 0 ? r : follow_exports(s);
+	return r < 0 ? r : session_tell(s, false);
 }
 
 static int on_timeout(struct session *s)
@@ -154,19 +178,24 @@ static int loop(struct session *s)
 {
 	struct pollfd fds[] = {{.fd = s->client->socket, .events = POLLIN},
 		{.fd = s->client->wake.fd, .events = POLLIN}, {.events = POLLPRI}};
-	uint64_t used_ms = now_ms(); /* the time of the last request */
 	int r;
+
+	s->used_ms = now_ms();
 
 	for (;;) {
 		uint64_t now = now_ms();
-		int64_t left = (int64_t)(s->deadline_ms - now), unused = (int64_t)(used_ms + IDLE_MS - now);
+		int64_t left = (int64_t)(s->deadline_ms - now), unused = (int64_t)(s->used_ms + IDLE_MS - now);
 		bool pins = s->state == SESSION_READY && s->locator.nslots > 0 && backing_table_count(&s->ids) == 0;
 
 		if (left <= 0)
 			return on_timeout(s);
 		if (pins && unused <= 0) {
+			listener_forget(s->listener);
 			locator_drop_mounts(&s->locator);
 			pins = false;
+			r = session_tell(s, false);
+			if (r < 0)
+				return r;
 		}
 		fds[2].fd = s->locator.nslots > 0 ? s->locator.mounts_fd : -1;
 		r = poll(fds, ARRAY_SIZE(fds), (int)(pins ? MIN(left, unused) : left));
@@ -184,7 +213,6 @@ static int loop(struct session *s)
 		}
 		if (fds[0].revents == 0)
 			continue;
-		used_ms = now_ms();
 		r = on_packet(s);
 		if (r < 0)
 			return r;
@@ -256,6 +284,7 @@ static void serve(struct session *s)
 	s->fuse_fd = close_fd(s->fuse_fd);
 	file_jobs_done(&s->jobs);
 	log_end(s, r);
+	s->listener = listener_free(s->listener);
 	backing_table_done(&s->ids);
 	locator_done(&s->locator);
 }

@@ -21,6 +21,7 @@
 #include "sidecar/broker/packet.h"
 #include "sidecar/grant/grant.h"
 #include "sidecar/grant/locator.h"
+#include "sidecar/notices/notices.h"
 #include "sidecar/registry/claims.h"
 #include "sidecar/registry/owner_check.h"
 #include "sidecar/grant/backing_table.h"
@@ -42,6 +43,9 @@ struct session {
 	unsigned max_ids;
 	struct backing_table ids;
 	struct file_jobs jobs;
+	struct listener *listener; /* from the first PING of a ready session on; NULL: the session gets no notices */
+	uint64_t notices;          /* the number of the last notice */
+	uint64_t used_ms;          /* now_ms() of the last request; PING is none */
 };
 
 /* A broker_session_fn: the session's thread. client: the struct broker_session. */
@@ -49,6 +53,12 @@ void *session_thread(void *client);
 
 /* Enters a state, whose deadline is in so many milliseconds. */
 void session_enter(struct session *s, enum session_state state, unsigned ms);
+
+/*
+ * Sends the notices of all changes so far: those that the kernel has queued at this moment, if drain is set, else those
+ * that wait for this session.
+ */
+int session_tell(struct session *s, bool drain);
 
 /* The errno of a reply for a reason of locator_find(). */
 int session_error_of(enum reason reason);

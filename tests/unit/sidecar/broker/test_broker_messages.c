@@ -41,6 +41,7 @@ static const struct {
 	{BROKER_MATCHED, 80, 0, 0, false, -1, -1},
 	{BROKER_REVOKE, 24, 0, 0, false, -1, -1},
 	{BROKER_GOODBYE, 24, 0, 0, false, -1, -1},
+	{BROKER_NOTICE, 592, 0, 0, false, -1, -1},
 };
 
 static int pair[2];
@@ -127,7 +128,7 @@ static void there_are_no_other_messages(void **state)
 		packets += length != 0;
 	}
 	assert_int_equal(messages, ARRAY_SIZE(expected));
-	assert_int_equal(packets, 41);
+	assert_int_equal(packets, 42);
 }
 
 static void every_request_and_nothing_else_has_a_handler(void **state)
