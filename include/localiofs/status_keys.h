@@ -88,6 +88,9 @@ enum status_type {
 	X("operations",              TREE,    "requests", operations_json(v),                          "FUSE requests that were answered, by operation and path, with errors, bytes, time and latency") \
 	X("names.local",             FLAG,    "",         v->names_reason == REASON_NONE,                "True if the sidecar looks names up") \
 	X("names.reason",            CODE,    "",         reason_code(v->names_reason),                  "The code of the reason why the sidecar does not look names up") \
+	X("notices.leased",          FLAG,    "",         v->fs->leased != 0,                          "True if the sidecar's notices let names be believed for longer than the options say") \
+	X("notices.received",        COUNTER, "notices",  v->counters->notices,                        "Notices of changes that the sidecar has sent") \
+	X("notices.forgotten",       COUNTER, "events",   v->counters->notices_forgets,                "How often the kernel was made to forget its names for such a notice, or because no more would come") \
 	X("lookups.known",           COUNTER, "lookups",  v->counters->lookups_known,                  "Names that were looked up without asking the server") \
 	X("refreshes.needed",        FLAG,    "",         fs_server_remembers(v->fs),                  "True if the server answers from memory and must be made to look at files that were changed locally") \
 	X("refreshes.done",          COUNTER, "requests", v->counters->refreshes,                      "How often the server was made to look at a file") \

@@ -10,6 +10,7 @@
 #include "fuse/files/handlers.h"
 #include "fuse/known/cache.h"
 #include "fuse/known/known.h"
+#include "fuse/lease/lease.h"
 #include "fuse/local/idle_ids.h"
 #include "fuse/locks/lock_requests.h"
 #include "fuse/locks/locks.h"
@@ -205,6 +206,8 @@ static int start(struct daemon *d, char *sentence, size_t size)
 	if (r == 0)
 		r = cache_new(KNOWN_RIGHTS, &fs->rights);
 	if (r == 0)
+		r = cache_new(KNOWN_OWN, &fs->own_names);
+	if (r == 0)
 		r = locks_new(&fs->locks);
 	if (r == 0)
 		r = operations_new(&fs->operations);
@@ -255,11 +258,13 @@ static void release(struct daemon *d)
 	struct fs *fs = &d->fs;
 
 	fs->server = server_free(fs->server);
+	fs->lease = lease_free(fs->lease);
 	(void)inode_unref(fs->inodes, fs->root);
 	fs->inodes = inode_table_free(fs->inodes);
 	slots_done(&fs->opened);
 	fs->names = cache_free(fs->names);
 	fs->rights = cache_free(fs->rights);
+	fs->own_names = cache_free(fs->own_names);
 	fs->probe = probe_free(fs->probe);
 	fs->idle = idle_ids_free(fs->idle);
 	fs->ids = backing_ids_free(fs->ids);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "fuse/daemon_parts.h"
+#include "fuse/lease/lease.h"
 #include "fuse/local/idle_ids.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/fs/convert.h"
@@ -61,6 +62,7 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 	struct daemon *d = arg;
 
 	idle_ids_end_sessions_but(d->fs.idle, up ? generation : 0);
+	lease_session(&d->fs, up);
 	if (up) {
 		server_near(d->fs.server);
 		idle_ids_new_session(d->fs.idle);
@@ -69,12 +71,25 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 	}
 }
 
+static void probe_notice(void *arg, const struct broker_notice *n)
+{
+	struct daemon *d = arg;
+
+	lease_notice(&d->fs, n);
+}
+
+/* The smaller of two times, of which -1 is none. */
+static int sooner(int a, int b)
+{
+	return a < 0 || b < 0 ? MAX(a, b) : MIN(a, b);
+}
+
 static int probe_housekeep(void *arg)
 {
 	struct daemon *d = arg;
-	int first = idle_ids_expire(d->fs.idle), second = shortcut_housekeep(d->fs.shortcut);
+	int names = lease_housekeep(&d->fs);
 
-	return first < 0 || second < 0 ? MAX(first, second) : MIN(first, second);
+	return sooner(names, sooner(idle_ids_expire(d->fs.idle), shortcut_housekeep(d->fs.shortcut)));
 }
 
 void probe_link_refuse(struct daemon *d, const char *detail, const char *remedy)
@@ -117,6 +132,7 @@ int probe_link_make(struct daemon *d)
 		.server_address = probe_server_address,
 		.session = probe_session,
 		.housekeep = probe_housekeep,
+		.notice = probe_notice,
 		.status_changed = o->local == LOCAL_REQUIRED ? probe_decides : NULL,
 		.arg = d};
 	int r;
@@ -124,6 +140,8 @@ int probe_link_make(struct daemon *d)
 	if (o->local == LOCAL_OFF)
 		return 0;
 	r = probe_new(&p, &d->fs.probe);
+	if (r >= 0)
+		r = lease_new(&d->fs);
 	if (r < 0)
 		return r;
 	backing_ids_set_probe(d->fs.ids, d->fs.probe);

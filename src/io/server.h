@@ -89,6 +89,7 @@ struct nfs_call {
 
 	int error;
 	bool by_sidecar; /* the sidecar has answered in the server's place (fuse/shortcut) */
+	bool watched;    /* the sidecar sends notices of changes of fh */
 	bool has_attr;
 	struct nfs_attr attr; /* of the object; LOOKUP, CREATE...: of the new object */
 	/* Of the directories fh and fh2, also with an error. LOOKUP and READDIR: without the state before. */

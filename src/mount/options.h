@@ -104,6 +104,7 @@ struct mount_options {
 	bool nocto;                              /* opening a file does not ask for fresh attributes */
 	bool noresvport;                         /* connect from any source port */
 	bool noacl;                              /* do not use NFSACL */
+	bool nonotices;                          /* believe nothing for longer, whatever the sidecar notices */
 	bool underlay; /* overlayfs may lie on the mount, instead of below the server's files */
 	bool debug;
 	unsigned port, mountport;                        /* 0: ask the port mapper */

@@ -105,6 +105,8 @@ const struct option_entry option_table[] = {
 	FLAG("ac", noac, 0, "the opposite of noac (default)"),
 	LIVE_FLAG("nocto", nocto, 1, "do not ask for fresh attributes when a file is opened"),
 	LIVE_FLAG("cto", nocto, 0, "close-to-open consistency (default)"),
+	LIVE_FLAG("nonotices", nonotices, 1, "do not believe names for longer where the sidecar watches them"),
+	LIVE_FLAG("notices", nonotices, 0, "the opposite of nonotices (default)"),
 	CHOICE("lookupcache", AT(lookupcache), lookup_caches, OPTION_LIVE, "all|none|pos|positive",
 		"which answers to LOOKUP are trusted for a while (default all)"),
 	FLAG("nolock", nolock, 1, "do not log that locks hold on this mount only"),

@@ -48,6 +48,8 @@ struct probe_options {
 	 * Returns the milliseconds until the next call, or -1 to wait for probe_wake().
 	 */
 	int (*housekeep)(void *arg);
+	/* The sidecar tells of a change, during a session; on the probe's thread. May be NULL. */
+	void (*notice)(void *arg, const struct broker_notice *n);
 	/* The status has changed: a session begins or has ended, or an attempt has failed. May be NULL. */
 	void (*status_changed)(void *arg);
 	void *arg;

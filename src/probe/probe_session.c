@@ -52,6 +52,10 @@ void probe_on_event(void *arg, uint32_t type, const void *body)
 		(void)snprintf(p->status.peer, sizeof(p->status.peer), "%.*s", (int)sizeof(m->peer) - 1, m->peer);
 		break;
 	}
+	case BROKER_NOTICE:
+		if (p->generation != 0 && p->options.notice)
+			p->options.notice(p->options.arg, body);
+		break;
 	case BROKER_REVOKE:
 		/* The old grants are void. The sidecar grants again what is still allowed. */
 		if (p->generation != 0) {

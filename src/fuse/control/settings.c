@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "fuse/known/known.h"
+#include "fuse/lease/lease.h"
 #include "localiofs/control.h"
 
 struct version {
@@ -99,7 +100,7 @@ static int find_version(struct settings *s, const struct mount_options *options,
 static bool believe_alike(const struct mount_options *a, const struct mount_options *b)
 {
 	return a->acregmin == b->acregmin && a->acregmax == b->acregmax && a->acdirmin == b->acdirmin &&
-	       a->acdirmax == b->acdirmax && a->lookupcache == b->lookupcache;
+	       a->acdirmax == b->acdirmax && a->lookupcache == b->lookupcache && a->nonotices == b->nonotices;
 }
 
 /* For the parts that do not read fs->options, or remember what followed from them. */
@@ -108,6 +109,8 @@ static void tell_parts(struct fs *fs, const struct mount_options *before, const 
 	log_set_debug(now->debug);
 	if (!believe_alike(before, now))
 		known_begin_anew(fs);
+	if (before->nonotices && !now->nonotices)
+		lease_want(fs);
 	if (!fs->probe)
 		return;
 	probe_set_reprobe(fs->probe, now->reprobe);

@@ -20,6 +20,7 @@
 struct backing_ids;
 struct cache;
 struct idle_ids;
+struct lease;
 struct locks;
 struct operations;
 struct settings;
@@ -40,6 +41,8 @@ struct fs_counters {
 	atomic_uint_fast64_t requests_astray; /* those of passthrough opens, which the kernel should serve itself */
 	atomic_uint_fast64_t bytes_read, bytes_written; /* by READ and WRITE requests */
 	atomic_uint_fast64_t lookups_known;             /* lookups answered without the server */
+	atomic_uint_fast64_t notices;                   /* of the sidecar */
+	atomic_uint_fast64_t notices_forgets;           /* how often the kernel forgot all names for them */
 	atomic_uint_fast64_t requests_flush;            /* FLUSH requests */
 	atomic_uint_fast64_t requests_xattr;            /* requests about extended attributes */
 	atomic_uint_fast64_t grants_denied;             /* local opens without a backing id */
@@ -57,10 +60,14 @@ struct fs {
 	struct server *server;     /* the shortcut's, in front of the NFS server's */
 	struct shortcut *shortcut; /* freed with the server */
 	struct inode_table *inodes;
-	struct slots opened;          /* struct opened of files and directories, by the number that the kernel has */
-	struct cache *names, *rights; /* known.h */
+	struct slots opened; /* struct opened of files and directories, by the number that the kernel has */
+	struct cache *names, *rights, *own_names;       /* known.h */
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
 	atomic_uint_fast64_t moved;                     /* attr_clock() when a name last went to another directory */
+	struct lease *lease;              /* NULL: the kernel cannot be made to forget names, or there is no probe */
+	atomic_uint_fast64_t forgot;      /* attr_clock() right before the kernel last forgot all names */
+	atomic_uint_fast64_t leased;      /* lease.h: the number of the present lease; 0: there is none */
+	atomic_uint_fast64_t leased_from; /* attr_clock(): answers to questions from before count for no lease */
 	/*
 	 * Found by the opener's thread id: the inode.generation for which an open has made the thread walk again, then
 	 * the inode.generation that the thread has found; 0: none.

@@ -46,8 +46,9 @@ static bool all_may_search(const struct inode *dir)
 	return (dir->attrs.attr.mode & search) == search;
 }
 
-static void make_kernel_forget(struct fs *fs)
+void known_make_kernel_forget(struct fs *fs)
 {
+	fs->forgot = attr_clock_tick();
 	(void)fuse_lowlevel_notify_increment_epoch(fs->session); /* takes no lock in the kernel and does not wait */
 }
 
@@ -55,7 +56,7 @@ static void make_kernel_forget(struct fs *fs)
 static void forget_names(struct fs *fs, struct inode *dir)
 {
 	if (dir->known.believed_ms > now_ms())
-		make_kernel_forget(fs);
+		known_make_kernel_forget(fs);
 	dir->known.believed_ms = 0;
 }
 
@@ -87,11 +88,30 @@ double known_told(struct inode *i, double seconds)
 	return seconds;
 }
 
-unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
+bool known_is_watched(const struct fs *fs, const struct inode *i)
+{
+	const struct mount_options *o = fs->options;
+
+	return i->known.lease != 0 && i->known.lease == fs->leased && i->known.asked >= fs->went_stale &&
+	       !o->nonotices && !o->noac && o->acdirmax > 0;
+}
+
+/* Which answers say that notices come. The caller holds the inode's lock. */
+static void learn_watch(const struct fs *fs, struct inode *i, bool same, bool watched, uint64_t asked)
+{
+	if (known_is_outdated(i, asked) || (!same && !watched))
+		i->known.lease = 0;
+	else if (watched && i->type == S_IFDIR && asked >= fs->leased_from)
+		i->known.lease = fs->leased;
+}
+
+unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked,
+	bool watched)
 {
 	unsigned seconds;
 
 	LOCKED(&i->lock);
+	learn_watch(fs, i, attr_memory_is_version(&i->attrs, attr), watched, asked);
 	if (!attr_memory_is_version(&i->attrs, attr)) {
 		i->known.mixed |= i->known.trusts_ms > now_ms();
 		end_epoch(i);
@@ -108,9 +128,14 @@ unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr 
 	return asked < i->known.expired ? 0 : (unsigned)known_told(i, seconds);
 }
 
-/* The caller holds the inode's lock. */
-static void doubt(struct inode *i)
+unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
 {
+	return known_attributes_watched(fs, i, attr, asked, false);
+}
+
+void known_doubt_locked(struct inode *i)
+{
+	i->known.lease = 0;
 	end_epoch(i);
 	attr_memory_doubt(&i->attrs);
 	i->known.changed = i->known.doubted = attr_clock_tick(); /* answers to questions sent until now are outdated */
@@ -119,7 +144,7 @@ static void doubt(struct inode *i)
 void known_doubt(struct inode *i)
 {
 	LOCKED(&i->lock);
-	doubt(i);
+	known_doubt_locked(i);
 }
 
 void known_stale(struct fs *fs)
@@ -135,7 +160,7 @@ static void make_kernel_ask(void *arg, struct inode *i)
 void known_begin_anew(struct fs *fs)
 {
 	known_stale(fs);
-	make_kernel_forget(fs);
+	known_make_kernel_forget(fs);
 	inode_table_foreach(fs->inodes, make_kernel_ask, fs);
 }
 
@@ -149,6 +174,11 @@ bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms)
 bool known_is_believed(const struct fs *fs, const struct inode *i)
 {
 	return i->known.asked >= fs->went_stale && attr_memory_left_ms(&i->attrs, now_ms()) > 0;
+}
+
+bool known_names_are_believed(const struct fs *fs, const struct inode *dir)
+{
+	return known_is_watched(fs, dir) || known_is_believed(fs, dir);
 }
 
 bool known_believed(struct fs *fs, struct inode *i)
@@ -190,7 +220,7 @@ bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc,
 		i->known.changed = attr_clock_tick();
 		(void)take_attributes(fs, i, &wcc->after, i->known.changed);
 	} else {
-		doubt(i);
+		known_doubt_locked(i);
 	}
 	*ret_asked = alone ? i->known.changed : 0;
 	return kept;
@@ -277,7 +307,7 @@ bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret)
 {
 	LOCKED(&dir->lock);
 	*ret = dir->known.epoch;
-	return known_is_believed(fs, dir);
+	return known_names_are_believed(fs, dir);
 }
 
 double known_believable(const struct fs *fs, const struct inode *i)
@@ -343,11 +373,15 @@ void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, u
 static uint64_t names_until(struct fs *fs, struct inode *dir)
 {
 	LOCKED(&dir->lock);
-	if (!dir->known.no_acl || !all_may_search(dir) || !known_is_believed(fs, dir) || dir->known.changing > 0 ||
-		fs->options->lookupcache == LOOKUP_CACHE_NONE)
+	uint64_t until = known_is_watched(fs, dir) ? now_ms() + KNOWN_WATCHED_MS : dir->attrs.until_ms;
+
+	if (!dir->known.no_acl || !all_may_search(dir) || !known_names_are_believed(fs, dir) ||
+		dir->known.changing > 0 || fs->options->lookupcache == LOOKUP_CACHE_NONE ||
+		now_ms() < dir->known.unrest_ms)
 		return 0;
-	dir->known.believed_ms = MAX(dir->known.believed_ms, dir->attrs.until_ms + KERNEL_MS);
-	return dir->attrs.until_ms;
+	dir->known.believed_at = attr_clock();
+	dir->known.believed_ms = MAX(dir->known.believed_ms, until + KERNEL_MS);
+	return until;
 }
 
 static double seconds_until(uint64_t ms)
@@ -391,5 +425,5 @@ void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inod
 		until = i ? told->known.named_ms : told->known.believed_ms;
 	}
 	if (until > now)
-		make_kernel_forget(fs);
+		known_make_kernel_forget(fs);
 }

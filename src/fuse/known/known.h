@@ -36,6 +36,13 @@
  * quarter of its cost. If a READ of such an open goes to the server after all, the daemon looks up the groups of the
  * reading process.
  *
+ * With the sidecar's notices (lease.h), the names and rights of a watched directory need no question until a notice
+ * comes: the kernel is told KNOWN_WATCHED_MS. The attributes keep the timeouts of the options, since notices do not
+ * tell of size and times. A directory is watched from an answer of the sidecar that says so, through this mount's own
+ * changes, until a notice of a foreign change, or until attributes arrive that the sidecar has not told. A foreign
+ * change makes the kernel forget the names of all directories, so in a directory that others have changed within
+ * KNOWN_UNREST_MS the kernel is told no names: then further changes there take nothing back.
+ *
  * ESTALE makes all knowledge doubtful at once, because the kernel walks the path again only once, does not tell FUSE
  * that it does, and each step of the path may lead to another file.
  *
@@ -49,17 +56,24 @@
 
 #include "fuse/node/inode.h"
 
-#define KNOWN_NAMES  131072
-#define KNOWN_RIGHTS 65536
-#define KNOWN_WALKS  32 /* after so many lookups in a directory the question for its ACL is worth its cost */
+#define KNOWN_NAMES      131072
+#define KNOWN_UNREST_MS  1000 /* after a change by others the kernel asks for the names of the directory */
+#define KNOWN_OWN        4096 /* names that this mount has changed */
+#define KNOWN_OWN_MS     5000 /* after so long a notice is not of that change any more: it comes within milliseconds */
+#define KNOWN_WATCHED_MS 600000 /* for so long the kernel may believe names of a directory of which notices come */
+#define KNOWN_RIGHTS     65536
+#define KNOWN_WALKS      32 /* after so many lookups in a directory the question for its ACL is worth its cost */
 
 struct fs;
 
 /*
  * Remembers attributes that have arrived. asked: attr_clock() when the request was sent. Returns for how many seconds
- * the kernel may believe the attributes; 0 if this mount has changed the file since.
+ * the kernel may believe the attributes; 0 if this mount has changed the file since. known_attributes_watched():
+ * watched is true if notices of the inode's changes come, from before the server looked at it (struct nfs_call).
  */
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked);
+unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked,
+	bool watched);
 
 /* Makes doubtful all that is known of the inode, and the answers to all questions sent until now. */
 void known_doubt(struct inode *i);
@@ -100,6 +114,37 @@ void known_writer(struct inode *i, int step);
  */
 void known_change_begin(struct inode *i);
 bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked);
+
+/*
+ * Which change a notice tells of. This mount's own changes come back as notices, too. known_own_name() remembers what
+ * the kernel itself has made of a name: the file with this handle, or nothing (NULL).
+ */
+struct known_notice {
+	const char *name; /* in the directory; NULL: any name */
+	bool has_state;   /* what the name is now is known */
+	struct nfs_fh fh; /* its file; length 0: the directory has no such name */
+	bool has_version;
+	struct nfs_attr version; /* size, mtime and ctime of the inode when the notice was sent */
+};
+
+enum known_noticed {
+	NOTICED_OWN,    /* the kernel and the daemon have that state already */
+	NOTICED_LATER,  /* a change by this mount is under way: ask again when it is answered */
+	NOTICED_CHANGE, /* a foreign change, which is in doubt now; the kernel believes no name in the directory */
+	NOTICED_FORGET, /* the same, and the kernel must forget its names */
+};
+
+void known_own_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh);
+
+/*
+ * A name in the directory, or the attributes of the inode have changed. overdue: LATER is no answer. The kernel forgets
+ * the attributes if need be; does not wait.
+ */
+enum known_noticed known_notice_name(struct fs *fs, struct inode *dir, const struct known_notice *n, bool overdue);
+enum known_noticed known_notice_attributes(struct fs *fs, struct inode *i, const struct known_notice *n, bool overdue);
+
+/* Makes the kernel forget all names (FUSE_NOTIFY_INC_EPOCH): takes no lock in the kernel and does not wait. */
+void known_make_kernel_forget(struct fs *fs);
 
 /* A file with several names lost or got a name: the remembered attributes of such files are outdated (link count). */
 void known_links_changed(struct fs *fs);

@@ -123,7 +123,7 @@ static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 {
 	LOCKED(&dir->lock);
 	*ret_epoch = dir->known.epoch;
-	if (!known_is_believed(fs, dir))
+	if (!known_names_are_believed(fs, dir))
 		return false;
 	dir->known.asks_acl |= ++dir->known.walks == KNOWN_WALKS;
 	return true;

@@ -33,13 +33,22 @@ bool known_is_outdated(const struct inode *i, uint64_t asked);
 /* True if the inode's attributes may be believed now. */
 bool known_is_believed(const struct fs *fs, const struct inode *i);
 
+/* True if notices of the changes of the directory come, so that its names need no question. */
+bool known_is_watched(const struct fs *fs, const struct inode *i);
+
+/* True if the remembered names and rights of the directory's epoch may be believed. */
+bool known_names_are_believed(const struct fs *fs, const struct inode *dir);
+
+/* known_doubt() for a caller who holds the lock. */
+void known_doubt_locked(struct inode *i);
+
 /* For how many seconds the kernel may believe the remembered attributes; 0 if it may not be told them again. */
 double known_believable(const struct fs *fs, const struct inode *i);
 
 /* Notes that the kernel is told attributes that it may believe for so many seconds. Returns seconds. */
 double known_told(struct inode *i, double seconds);
 
-/* Takes the lock. True if the attributes of the directory may be believed; *ret is its epoch in both cases. */
+/* Takes the lock. True if the names and rights of the directory may be believed; *ret is its epoch in both cases. */
 bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret);
 
 /* True if the credential is known to have all these ACCESS bits in that epoch of the directory. Needs no lock. */

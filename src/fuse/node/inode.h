@@ -39,10 +39,13 @@ struct known {
 	uint64_t
 		expired; /* attr_clock(): attributes requested earlier get the timeout 0 when the kernel is told them */
 	uint64_t openers;     /* of a file: advances when the set of users who may open the file may have changed */
+	uint64_t lease;       /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
 	bool no_acl;          /* of a directory: it has no ACL in this epoch */
 	bool asks_acl;        /* the server should be asked for the directory's ACL: known_asks_acl() */
 	unsigned walks;       /* names looked for in the directory in this epoch, or since an ACL answer was dropped */
 	uint64_t believed_ms; /* until then the kernel may walk through the directory without asking */
+	uint64_t believed_at; /* attr_clock() when the kernel was last told so */
+	uint64_t unrest_ms;   /* until then the kernel is not told so, since others change the directory */
 	uint64_t named_ms;    /* until then the kernel may believe a name of this file without asking */
 	uint64_t tellings;    /* how often the kernel was told attributes with a timeout */
 	uint64_t trusts_ms;   /* until then the kernel may believe those attributes; 0: they were taken back */

@@ -148,8 +148,7 @@ static bool settle_entry(struct request *r)
 /* True if the server's answer may have old attributes. GETATTR is answered after the server has looked. */
 static bool is_behind(const struct request *r)
 {
-	return !r->call.by_sidecar && r->call.proc != NFS_GETATTR &&
-	       shortcut_is_behind(r->fs->shortcut, &r->entry_fh);
+	return !r->call.by_sidecar && r->call.proc != NFS_GETATTR && shortcut_is_behind(r->fs->shortcut, &r->entry_fh);
 }
 
 static void entry_step(struct request *r)
@@ -183,7 +182,7 @@ double request_tell_attributes(struct request *r, struct inode *i, const struct 
 	double seconds;
 
 	attr_to_stat(&r->fs->namespaces, attr, ret);
-	seconds = known_attributes(r->fs, i, attr, r->asked);
+	seconds = known_attributes_watched(r->fs, i, attr, r->asked, r->call.watched && r->call.proc == NFS_GETATTR);
 	if (i->decoy)
 		ret->st_rdev = 0;
 	/*

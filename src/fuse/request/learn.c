@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include "fuse/lease/lease.h"
+
 /* True if the call changes the request's inodes or their contents. */
 static bool call_changes(const struct request *r)
 {
@@ -105,10 +107,45 @@ static void look_for_directory(struct request *r)
 	enum nfs_proc proc = r->call.proc;
 	bool makes = proc == NFS_CREATE || proc == NFS_MKDIR || proc == NFS_SYMLINK || proc == NFS_MKNOD;
 
-	if (!makes || r->call.error != -ENOENT || !known_believed(r->fs, r->inode))
+	if (!makes || r->call.error != -ENOENT || (r->fs->leased == 0 && !known_believed(r->fs, r->inode)))
 		return;
 	known_stale(r->fs);
 	r->call.error = -ESTALE;
+}
+
+/* Remembers the names that the kernel itself has changed: their notices are no news (lease.h). */
+static void learn_own_names(struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+	struct fs *fs = r->fs;
+	struct inode *moved, *replaced;
+
+	switch (call->proc) {
+	case NFS_SETATTR:
+	case NFS_SETACL:
+		break;
+	case NFS_LINK:
+		known_own_name(fs, r->inode2, call->name, &call->fh);
+		break;
+	case NFS_RENAME:
+		moved = known_file(fs, r->inode, call->name);
+		replaced = known_file(fs, r->inode2, call->name2);
+		if (moved && moved != replaced) { /* RENAME changes nothing if both names are the same file's */
+			known_own_name(fs, r->inode, call->name, NULL);
+			known_own_name(fs, r->inode2, call->name2, &moved->fh);
+		}
+		(void)inode_unref(fs->inodes, moved);
+		(void)inode_unref(fs->inodes, replaced);
+		break;
+	case NFS_REMOVE:
+	case NFS_RMDIR:
+		known_own_name(fs, r->inode, call->name, NULL);
+		break;
+	default:
+		if (call->new_fh.len > 0)
+			known_own_name(fs, r->inode, call->name, &call->new_fh);
+		break;
+	}
 }
 
 static void end_change(struct request *r)
@@ -117,6 +154,8 @@ static void end_change(struct request *r)
 	uint64_t asked = r->asked;
 	struct outcome first, second;
 
+	if (call->error == 0)
+		learn_own_names(r);
 	first.kept = known_change_end(r->fs, r->inode, wcc_of_inode(call), asked, &first.asked);
 	second = first;
 	if (two_inodes(r))
@@ -125,6 +164,7 @@ static void end_change(struct request *r)
 	if (call->proc == NFS_SETACL && call->error == 0)
 		known_acl(r->fs, r->inode, true, 0, 0);
 	learn_names(r, first, second);
+	lease_change_ended(r->fs);
 }
 
 /* Learns attributes, rights and names from an answer about a directory. */
@@ -139,7 +179,7 @@ static void learn(struct request *r)
 	case NFS_LOOKUP:
 		if (!call->dir.has_after || (call->error < 0 && call->error != -ENOENT))
 			break;
-		(void)known_attributes(fs, r->inode, &call->dir.after, r->asked);
+		(void)known_attributes_watched(fs, r->inode, &call->dir.after, r->asked, call->watched);
 		known_rights(fs, r->inode, &call->cred, NFS_ACCESS_LOOKUP, r->asked);
 		known_name(fs, r->inode, call->name, call->error == 0 ? &call->new_fh : NULL, r->asked);
 		break;
@@ -182,6 +222,8 @@ void learn_from_making(struct request *r)
 
 void learn_from_answer(struct request *r)
 {
+	if (r->call.watched)
+		lease_want(r->fs);
 	if (r->changes) {
 		look_for_directory(r);
 		end_change(r);

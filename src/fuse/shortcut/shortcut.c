@@ -77,6 +77,7 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 	}
 	call->error = found->error;
 	call->by_sidecar = true;
+	call->watched = found->watched != 0;
 	call->has_attr = found->error == 0;
 	if (call->has_attr)
 		attr_of_broker(s->fs, &found->attr, &call->attr);
@@ -102,6 +103,7 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	}
 	call->error = 0;
 	call->by_sidecar = true;
+	call->watched = reply->watched != 0;
 	call->has_attr = true;
 	attr_of_broker(s->fs, &reply->attr, &call->attr);
 	call->done(call);
@@ -181,6 +183,7 @@ static void submit(struct server *server, struct nfs_call *call)
 {
 	struct shortcut *s = of_server(server);
 
+	call->watched = false;
 	if (!takes_shortcut(s, call))
 		to_server(&s->memory, call);
 }
@@ -196,7 +199,7 @@ static int look_at_export(struct server *server, const struct nfs_fh *root, stru
 
 static void append(struct server *server, struct nfs_call *call)
 {
-	call->by_sidecar = false;
+	call->by_sidecar = call->watched = false;
 	memory_submit(&of_server(server)->memory, call, server_append);
 }
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "fuse/known/cache.h"
+#include "fuse/known/known_parts.h"
+
+/* What this mount has made of a name. */
+struct own {
+	struct nfs_fh fh; /* length 0: it has removed the name */
+	uint64_t made_ms; /* now_ms() */
+};
+
+/* Of a name in the cache of own names: these do not end with an epoch. */
+static size_t own_key(struct known_key *k, const struct inode *dir, const char *name)
+{
+	return known_make_key(k, dir, 0, name, strnlen(name, sizeof(k->bytes)));
+}
+
+void known_own_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh)
+{
+	struct own own = {.made_ms = now_ms()};
+	struct known_key k;
+	size_t size;
+
+	if (fs->leased == 0)
+		return;
+	if (fh)
+		own.fh = *fh;
+	size = own_key(&k, dir, name);
+	cache_put(fs->own_names, &k, size, &own, sizeof(own));
+}
+
+/* True if this mount itself has made of the name what the notice says. */
+static bool is_own(struct fs *fs, const struct inode *dir, const struct known_notice *n)
+{
+	struct known_key k;
+	struct own own;
+	size_t size;
+
+	if (!n->name || !n->has_state)
+		return false;
+	size = own_key(&k, dir, n->name);
+	if (!cache_get(fs->own_names, &k, size, &own, sizeof(own)) || now_ms() - own.made_ms > KNOWN_OWN_MS)
+		return false;
+	return n->fh.len == 0 ? own.fh.len == 0 : nfs_fh_equal(&own.fh, &n->fh);
+}
+
+static void forget_own(struct fs *fs, const struct inode *dir, const struct known_notice *n)
+{
+	struct known_key k;
+	size_t size;
+
+	if (!n->name)
+		return;
+	size = own_key(&k, dir, n->name);
+	cache_drop(fs->own_names, &k, size);
+}
+
+/* The caller holds the inode's lock. */
+static bool is_version(const struct inode *i, const struct known_notice *n)
+{
+	return n->has_version && attr_memory_is_version(&i->attrs, &n->version);
+}
+
+/* A foreign change of the directory. The caller holds its lock. */
+static enum known_noticed on_change(struct fs *fs, struct inode *dir)
+{
+	bool believed = dir->known.believed_ms > now_ms() && dir->known.believed_at >= fs->forgot;
+
+	dir->known.unrest_ms = now_ms() + KNOWN_UNREST_MS;
+	known_doubt_locked(dir);
+	return believed ? NOTICED_FORGET : NOTICED_CHANGE;
+}
+
+enum known_noticed known_notice_name(struct fs *fs, struct inode *dir, const struct known_notice *n, bool overdue)
+{
+	bool own = is_own(fs, dir, n), expires = true;
+	enum known_noticed r = NOTICED_OWN;
+
+	{
+		LOCKED(&dir->lock);
+		if (own && (dir->known.changing > 0 || is_version(dir, n)))
+			expires = false;
+		else if (own)
+			attr_memory_doubt(&dir->attrs);
+		else if (dir->known.changing > 0 && !overdue)
+			return NOTICED_LATER;
+		else
+			r = on_change(fs, dir);
+	}
+	if (!own)
+		forget_own(fs, dir, n);
+	if (expires)
+		known_version_expires(fs, dir);
+	return r;
+}
+
+enum known_noticed known_notice_attributes(struct fs *fs, struct inode *i, const struct known_notice *n, bool overdue)
+{
+	enum known_noticed r = NOTICED_CHANGE;
+
+	{
+		LOCKED(&i->lock);
+		if (is_version(i, n))
+			return NOTICED_OWN;
+		if (i->known.changing > 0 && !overdue)
+			return NOTICED_LATER;
+		if (i->type == S_IFDIR)
+			r = on_change(fs, i);
+		else
+			attr_memory_doubt(&i->attrs);
+	}
+	known_version_expires(fs, i);
+	return r;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* What notices of changes end, and what they do not. */
+#include "cmocka_setup.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "fuse/fs/fs.h"
+#include "fuse/known/cache.h"
+#include "fuse/known/known.h"
+
+static struct fs fs;
+static struct mount_options options;
+static struct inode *dir, *file;
+
+static struct nfs_attr attributes(mode_t mode, uint64_t fileid, long version)
+{
+	return (struct nfs_attr){.mode = mode,
+		.fileid = fileid,
+		.nlink = 1,
+		.ctime = {.tv_sec = 5, .tv_nsec = version}};
+}
+
+static struct inode *make_inode(uint8_t n, mode_t mode)
+{
+	struct nfs_fh fh = {.len = 4, .data = {n}};
+	struct nfs_attr attr = attributes(mode, n, 1);
+	struct inode *i;
+
+	assert_int_equal(inode_table_get(fs.inodes, &fh, &attr, &i), 0);
+	return i;
+}
+
+static int setup(void **state)
+{
+	memset(&fs, 0, sizeof(fs));
+	options_init(&options);
+	options.acdirmin = options.acdirmax = 1;
+	fs.options = &options;
+	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0 ||
+		cache_new(100, &fs.own_names) < 0)
+		return -1;
+	dir = make_inode(1, S_IFDIR | 0755);
+	file = make_inode(2, S_IFREG);
+	fs.leased_from = attr_clock_tick();
+	fs.leased = 1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)inode_unref(fs.inodes, dir);
+	(void)inode_unref(fs.inodes, file);
+	fs.inodes = inode_table_free(fs.inodes);
+	fs.names = cache_free(fs.names);
+	fs.rights = cache_free(fs.rights);
+	fs.own_names = cache_free(fs.own_names);
+	return 0;
+}
+
+static void see(long version, bool watched)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, version);
+
+	(void)known_attributes_watched(&fs, dir, &attr, attr_clock(), watched);
+}
+
+/* For how many seconds the kernel may believe names in the directory. */
+static double believed(void)
+{
+	dir->known.no_acl = true;
+	dir->known.unrest_ms = 0;
+	return known_entry_seconds(&fs, dir, file);
+}
+
+static struct known_notice notice(const char *name, const struct inode *i, long version)
+{
+	return (struct known_notice){.name = name,
+		.has_state = true,
+		.fh = i ? i->fh : (struct nfs_fh){0},
+		.has_version = true,
+		.version = attributes(S_IFDIR | 0755, 1, version)};
+}
+
+static void names_of_a_watched_directory_are_believed_for_long(void **state)
+{
+	see(1, false);
+	assert_true(believed() <= 1);
+	see(1, true);
+	assert_true(believed() > 100);
+	options.nonotices = true;
+	assert_true(believed() <= 1);
+	options.nonotices = false;
+	options.acdirmax = 0;
+	assert_true(believed() <= 1);
+}
+
+static void the_end_of_the_lease_ends_that(void **state)
+{
+	see(1, true);
+	fs.leased = 0;
+	assert_true(believed() <= 1);
+	fs.leased = 2; /* another lease */
+	assert_true(believed() <= 1);
+	fs.leased = 1;
+	assert_true(believed() > 100);
+	known_stale(&fs);
+	assert_true(believed() == 0);
+}
+
+static void an_answer_from_before_the_lease_does_not_count(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
+	uint64_t asked = attr_clock();
+
+	fs.leased_from = attr_clock_tick();
+	(void)known_attributes_watched(&fs, dir, &attr, asked, true);
+	assert_true(believed() <= 1);
+}
+
+static void attributes_that_nobody_watched_end_that(void **state)
+{
+	see(1, true);
+	see(1, false); /* the same version */
+	assert_true(believed() > 100);
+	see(2, false);
+	assert_true(believed() <= 1);
+	see(2, true);
+	assert_true(believed() > 100);
+}
+
+static void own_changes_do_not_end_that(void **state)
+{
+	struct nfs_wcc wcc = {.has_before = true, .has_after = true, .ctime_before = {.tv_sec = 5, .tv_nsec = 1}};
+	struct known_notice n = notice("made", file, 2);
+	uint64_t asked;
+
+	wcc.after = attributes(S_IFDIR | 0755, 1, 2);
+	wcc.size_before = 0;
+	see(1, true);
+	known_change_begin(dir);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_LATER);
+	known_own_name(&fs, dir, "made", &file->fh);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_OWN);
+	assert_true(known_change_end(&fs, dir, &wcc, attr_clock(), &asked));
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_OWN);
+	assert_true(known_believed(&fs, dir));
+	assert_true(believed() > 100);
+	n = notice("made", file, 3); /* something else has changed since: its notice comes */
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_OWN);
+	assert_false(known_believed(&fs, dir));
+	assert_true(believed() > 100);
+}
+
+static void foreign_changes_end_that(void **state)
+{
+	struct known_notice n = notice("made", NULL, 2);
+
+	known_own_name(&fs, dir, "made", &file->fh);
+	see(1, true);
+	assert_true(believed() > 100);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_FORGET); /* gone again */
+	assert_true(believed() == 0);
+	n = notice("made", file, 3);
+	see(2, true);
+	dir->known.believed_ms = 0;
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_CHANGE); /* not the own change any more */
+}
+
+static void the_kernel_is_told_no_names_amid_changes(void **state)
+{
+	struct known_notice n = notice("made", NULL, 2);
+
+	see(1, true);
+	assert_true(believed() > 100);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_FORGET);
+	known_make_kernel_forget(&fs);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_CHANGE); /* the kernel has none any more */
+	see(2, true);
+	dir->known.no_acl = true;
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_CHANGE);
+	see(3, true);
+	assert_true(believed() > 100); /* after the unrest */
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_FORGET);
+}
+
+static void a_notice_without_a_name_is_a_foreign_change(void **state)
+{
+	struct known_notice n = {.has_version = true, .version = attributes(S_IFDIR | 0755, 1, 1)};
+
+	see(1, true);
+	assert_true(believed() > 100);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_FORGET);
+}
+
+static void a_change_under_way_does_not_delay_for_ever(void **state)
+{
+	struct known_notice n = notice("made", file, 2);
+
+	see(1, true);
+	known_change_begin(dir);
+	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_LATER);
+	assert_int_equal(known_notice_name(&fs, dir, &n, true), NOTICED_CHANGE);
+	assert_int_equal(known_notice_attributes(&fs, dir, &n, false), NOTICED_LATER);
+	assert_int_equal(known_notice_attributes(&fs, dir, &n, true), NOTICED_CHANGE);
+}
+
+static void known_attributes_are_no_change(void **state)
+{
+	struct known_notice n = notice(NULL, NULL, 1);
+
+	see(1, true);
+	assert_int_equal(known_notice_attributes(&fs, dir, &n, false), NOTICED_OWN);
+	assert_true(believed() > 100);
+	n.version.ctime.tv_nsec = 2;
+	assert_int_equal(known_notice_attributes(&fs, dir, &n, false), NOTICED_FORGET);
+	assert_true(believed() == 0);
+}
+
+static void an_answer_that_crosses_a_notice_does_not_count(void **state)
+{
+	struct known_notice n = notice("made", file, 2);
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
+	uint64_t asked = attr_clock();
+
+	(void)known_notice_name(&fs, dir, &n, false);
+	(void)known_attributes_watched(&fs, dir, &attr, asked, true);
+	assert_true(believed() == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(names_of_a_watched_directory_are_believed_for_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_end_of_the_lease_ends_that, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_from_before_the_lease_does_not_count, setup, teardown),
+		cmocka_unit_test_setup_teardown(attributes_that_nobody_watched_end_that, setup, teardown),
+		cmocka_unit_test_setup_teardown(own_changes_do_not_end_that, setup, teardown),
+		cmocka_unit_test_setup_teardown(foreign_changes_end_that, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_kernel_is_told_no_names_amid_changes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_notice_without_a_name_is_a_foreign_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_change_under_way_does_not_delay_for_ever, setup, teardown),
+		cmocka_unit_test_setup_teardown(known_attributes_are_no_change, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_that_crosses_a_notice_does_not_count, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
