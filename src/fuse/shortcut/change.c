@@ -209,13 +209,21 @@ static void send_change(struct change *c, const struct change_message *m)
 }
 
 /*
- * True if the server must move the child itself: NFS-Ganesha goes on to believe that a directory has its old parent,
- * whatever makes it look at the directories again.
+ * True if the server must move the child itself. NFS-Ganesha goes on to believe that a directory has its old parent,
+ * whatever makes it look at the directories again; and it finds a device, FIFO or socket by the name that it was told
+ * last, because the handle opens no such file.
  */
 static bool is_for_server(const struct fs *fs, const struct nfs_call *call, uint32_t mode)
 {
-	return call->proc == NFS_RENAME && S_ISDIR(mode) && !nfs_fh_equal(&call->fh, &call->fh2) &&
-	       fs_server_remembers(fs);
+	if (call->proc != NFS_RENAME || !fs_server_remembers(fs))
+		return false;
+	return is_special_file(mode) || (S_ISDIR(mode) && !nfs_fh_equal(&call->fh, &call->fh2));
+}
+
+/* The same for a new device, FIFO or socket. */
+static bool makes_for_server(const struct fs *fs, const struct nfs_call *call)
+{
+	return call->proc == NFS_MKNOD && fs_server_remembers(fs);
 }
 
 /* The child is known; nlink 0: not how many names it has. A file whose last name goes needs no look. */
@@ -325,7 +333,8 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 	struct change_message m;
 	struct change *c;
 
-	if (call->delay_ms > 0 || memory_reason(cs->memory) != REASON_NONE || !change_message(cs->fs, call, &m))
+	if (call->delay_ms > 0 || memory_reason(cs->memory) != REASON_NONE || makes_for_server(cs->fs, call) ||
+		!change_message(cs->fs, call, &m))
 		return false;
 	if (has_child(call)) {
 		if (!broker_lookup_of_nfs(call, &lookup))
