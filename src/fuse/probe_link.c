@@ -68,6 +68,8 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 		idle_ids_new_session(d->fs.idle);
 		backing_ids_new_session(d->fs.ids);
 		shortcut_new_session(d->fs.shortcut);
+	} else {
+		shortcut_session_ended(d->fs.shortcut);
 	}
 }
 

@@ -242,7 +242,7 @@ static bool is_outdated(const struct readdir_request *q, const struct nfs_entry 
 			     server_refresh_needed(fs, i) || (fs_server_remembers(fs) && known_newer(i, &e->attr)));
 
 	(void)inode_unref(fs->inodes, i);
-	return outdated || shortcut_is_behind(fs->shortcut, &e->fh);
+	return outdated || shortcut_is_behind(fs->shortcut, &e->fh, q->dir->asked);
 }
 
 /* Adds an entry to the buffer. Returns the entry's size, which is more than space if the entry does not fit. */

@@ -148,7 +148,8 @@ static bool settle_entry(struct request *r)
 /* True if the server's answer may have old attributes. GETATTR is answered after the server has looked. */
 static bool is_behind(const struct request *r)
 {
-	return !r->call.by_sidecar && r->call.proc != NFS_GETATTR && shortcut_is_behind(r->fs->shortcut, &r->entry_fh);
+	return !r->call.by_sidecar && r->call.proc != NFS_GETATTR &&
+	       shortcut_is_behind(r->fs->shortcut, &r->entry_fh, r->asked);
 }
 
 static void entry_step(struct request *r)

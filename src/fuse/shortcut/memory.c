@@ -13,11 +13,13 @@
 
 struct look;
 
-/* A file or directory that is behind. */
+/* A file or directory that is behind, or was until recently. */
 struct behind {
 	struct hash_node node;
-	struct list order; /* memory.idle, or alone during the look */
+	struct list order; /* memory.idle or memory.recent, or alone during the look */
 	struct nfs_fh fh;
+	bool recent;         /* not behind any more */
+	uint64_t looked;     /* attr_clock_tick() at the end of the last look */
 	uint32_t changes;    /* until now */
 	unsigned failures;   /* in a row */
 	uint64_t due;        /* now_ms(): when it is looked at by itself */
@@ -54,6 +56,7 @@ void memory_init(struct memory *m, struct fs *fs, struct server *nfs)
 	(void)pthread_cond_init(&m->emptied, NULL);
 	hash_table_init(&m->behind);
 	list_init(&m->idle);
+	list_init(&m->recent);
 }
 
 static void free_node(void *arg, struct hash_node *node)
@@ -83,6 +86,13 @@ static struct behind *find(const struct memory *m, const struct nfs_fh *fh)
 	return node ? CONTAINER_OF(node, struct behind, node) : NULL;
 }
 
+static struct behind *find_behind(const struct memory *m, const struct nfs_fh *fh)
+{
+	struct behind *b = find(m, fh);
+
+	return b && !b->recent ? b : NULL;
+}
+
 /* Puts an entry without a look among the others, by its due time. True if it is the first. */
 static bool wait_until_due(struct memory *m, struct behind *b, uint64_t due)
 {
@@ -95,34 +105,72 @@ static bool wait_until_due(struct memory *m, struct behind *b, uint64_t due)
 	return before == &m->idle;
 }
 
-static struct behind *add(struct memory *m, const struct nfs_fh *fh, bool *ret_first)
+static void drop(struct memory *m, struct behind *b)
+{
+	hash_table_remove(&m->behind, &b->node);
+	list_remove(&b->order);
+	free(b);
+}
+
+/* An entry that was not behind is now. True if it is the first to be due. */
+static bool fall_behind(struct memory *m, struct behind *b)
+{
+	if (b->recent) {
+		list_remove(&b->order);
+		m->nrecent--;
+		b->recent = false;
+	}
+	m->count++;
+	return wait_until_due(m, b, now_ms() + MEMORY_TICK_MS);
+}
+
+static struct behind *add(struct memory *m, const struct nfs_fh *fh)
 {
 	struct behind *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
 	b->fh = *fh;
+	list_init(&b->order);
 	list_init(&b->waiters);
 	hash_table_insert(&m->behind, &b->node, keyed_hash(fh->data, fh->len));
-	m->count++;
-	*ret_first = wait_until_due(m, b, now_ms() + MEMORY_TICK_MS);
 	return b;
 }
 
-/* The server knows the present state. No call waits for the entry. */
-static void forget(struct memory *m, struct behind *b)
+static void count_down(struct memory *m)
 {
-	hash_table_remove(&m->behind, &b->node);
-	list_remove(&b->order);
-	free(b);
 	m->count--;
 	if (m->count == 0)
 		(void)pthread_cond_broadcast(&m->emptied);
 }
 
+/* There is no file any more, or no server. No call waits for the entry. */
+static void forget(struct memory *m, struct behind *b)
+{
+	drop(m, b);
+	count_down(m);
+}
+
+/* The server has seen all changes. No call waits for the entry. */
+static void catch_up(struct memory *m, struct behind *b)
+{
+	b->recent = true;
+	b->looked = attr_clock_tick();
+	list_append(&m->recent, &b->order);
+	m->nrecent++;
+	if (m->nrecent > MEMORY_RECENT_MAX) {
+		struct behind *oldest = CONTAINER_OF(m->recent.next, struct behind, order);
+
+		m->horizon = oldest->looked;
+		m->nrecent--;
+		drop(m, oldest);
+	}
+	count_down(m);
+}
+
 void memory_changed(struct memory *m, const struct nfs_fh *fh)
 {
-	bool first = false;
+	bool known, first = false;
 	struct behind *b;
 
 	if (!fs_server_remembers(m->fs))
@@ -130,8 +178,11 @@ void memory_changed(struct memory *m, const struct nfs_fh *fh)
 	{
 		LOCKED(&m->lock);
 		b = find(m, fh);
+		known = b && !b->recent;
 		if (!b)
-			b = add(m, fh, &first);
+			b = add(m, fh);
+		if (b && !known)
+			first = fall_behind(m, b);
 		if (b)
 			b->changes++;
 	}
@@ -148,12 +199,15 @@ enum reason memory_reason(struct memory *m)
 	return m->failures >= MEMORY_FAILURES || m->count >= MEMORY_BEHIND_MAX ? REASON_SERVER_REMEMBERS : REASON_NONE;
 }
 
-bool memory_is_behind(struct memory *m, const struct nfs_fh *fh)
+bool memory_is_behind(struct memory *m, const struct nfs_fh *fh, uint64_t asked)
 {
-	if (m->count == 0)
+	const struct behind *b;
+
+	if (!fs_server_remembers(m->fs))
 		return false;
 	LOCKED(&m->lock);
-	return find(m, fh) != NULL;
+	b = find(m, fh);
+	return (b && (!b->recent || b->looked > asked)) || m->horizon > asked;
 }
 
 /* ---- looks ---- */
@@ -296,8 +350,10 @@ static bool end_look(struct memory *m, struct look *l, int error, struct list *r
 	take_waiters(b, failed || error == -ESTALE ? b->changes : l->covers, ret_waiters);
 	if (!failed)
 		m->failures = b->failures = 0;
-	if (error == -ESTALE || error == -ENOTCONN || (!failed && b->changes == l->covers))
+	if (error == -ESTALE || error == -ENOTCONN)
 		forget(m, b);
+	else if (!failed && b->changes == l->covers)
+		catch_up(m, b);
 	else if (failed)
 		first = put_off(m, b, error);
 	else if (list_empty(&b->waiters) || !begin_look(m, b, ret_looks))
@@ -371,9 +427,9 @@ static bool wait_for_look(struct memory *m, struct nfs_call *call, memory_submit
 	struct waiter *w;
 	LOCKED(&m->lock);
 
-	b = second ? NULL : find(m, &call->fh);
+	b = second ? NULL : find_behind(m, &call->fh);
 	if (!b && two) {
-		b = find(m, &call->fh2);
+		b = find_behind(m, &call->fh2);
 		second = true;
 	}
 	if (!b || (!b->look && !begin_look(m, b, ret_looks)))

@@ -18,8 +18,11 @@
  * directory within one tick of the filesystem's clock, which leaves its mtime as it was: Ganesha keeps a listing as
  * long as the mtime is the same. Linux 6.13 gives both changes their own time.
  *
+ * The last MEMORY_RECENT_MAX files that the server has looked at are remembered, too, for answers that were on their
+ * way.
+ *
  * struct memory belongs to the shortcut. Any thread; its lock guards it, and no other lock is taken within. An entry
- * has about 170 bytes, and less than a kilobyte during its look.
+ * has about 190 bytes, and less than a kilobyte during its look.
  */
 #pragma once
 
@@ -32,6 +35,7 @@
 
 #define MEMORY_TICK_MS    100
 #define MEMORY_BEHIND_MAX 4096
+#define MEMORY_RECENT_MAX 1024
 #define MEMORY_LOOKS_MAX  16 /* under way, besides those for which calls wait */
 #define MEMORY_FAILURES   5
 #define MEMORY_FLUSH_MS   2000 /* of an unmount */
@@ -42,10 +46,13 @@ struct memory {
 	pthread_mutex_t lock;
 	pthread_cond_t emptied;
 	struct hash_table behind;
-	struct list idle;     /* entries without a look under way, the first due first */
+	struct list idle;   /* entries without a look under way, the first due first */
+	struct list recent; /* files that were behind, the oldest look first */
+	unsigned nrecent;
+	uint64_t horizon;     /* attr_clock() of the last look that is not among the recent any more */
 	unsigned looks;       /* under way */
 	atomic_uint failures; /* in a row */
-	atomic_size_t count;  /* of the entries */
+	atomic_size_t count;  /* of the files that are behind */
 };
 
 /* Hands a call to the NFS server: server_submit(), server_create() or server_append(). */
@@ -68,8 +75,11 @@ enum reason memory_reason(struct memory *m);
 /* Submits a call of this mount to the NFS server, after the looks that it needs. Never blocks. */
 void memory_submit(struct memory *m, struct nfs_call *call, memory_submit_fn submit);
 
-/* True if the server's answers may have old attributes of the file, for example in a listing. */
-bool memory_is_behind(struct memory *m, const struct nfs_fh *fh);
+/*
+ * True if an answer of the server may have attributes of the file from before a change, for example a listing: no call
+ * waits for looks at files that its answer may name. asked: attr_clock() when the call was made.
+ */
+bool memory_is_behind(struct memory *m, const struct nfs_fh *fh, uint64_t asked);
 
 /* Starts the looks that are due. Returns the milliseconds until the next is, or -1 if none will be. */
 int memory_housekeep(struct memory *m);

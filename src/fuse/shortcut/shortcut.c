@@ -319,9 +319,14 @@ void shortcut_learn(struct shortcut *s, const struct nfs_call *answered)
 		proof_try(&s->proof, generation, answered);
 }
 
-bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh)
+void shortcut_session_ended(struct shortcut *s)
 {
-	return memory_is_behind(&s->memory, fh);
+	memory_hurry(&s->memory);
+}
+
+bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh, uint64_t asked)
+{
+	return memory_is_behind(&s->memory, fh, asked);
 }
 
 enum reason shortcut_reason(struct shortcut *s)

@@ -53,11 +53,17 @@ struct server *shortcut_nfs(struct shortcut *s);
  */
 int shortcut_housekeep(struct shortcut *s);
 
+/* A session has ended: the NFS server looks at all that the sidecar has changed. Any thread. */
+void shortcut_session_ended(struct shortcut *s);
+
 /* The NFS server has answered a request's call: part of the proof. Any thread. */
 void shortcut_learn(struct shortcut *s, const struct nfs_call *answered);
 
-/* True if the NFS server's answers may have old attributes of the file (memory.h). */
-bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh);
+/*
+ * True if an answer of the NFS server may have attributes of the file from before a change by the sidecar (memory.h).
+ * asked: attr_clock() when the call was made. Any thread.
+ */
+bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh, uint64_t asked);
 
 /* REASON_NONE if names take the shortcut now, or the reason why not. */
 enum reason shortcut_reason(struct shortcut *s);

@@ -90,6 +90,35 @@ def nfs_lookup(directory, name, host="127.0.0.1", connection=None):
     return result[8:8 + length]
 
 
+def nfs_attributes(handle, host="127.0.0.1", connection=None):
+    """Some attributes, from GETATTR."""
+    result = rpc(NFS_PORT, 100003, 3, 1, opaque(handle), host=host, connection=connection)
+    status, _, mode, nlink, uid, gid, size = struct.unpack(">IIIIIIQ", result[:32])
+    if status != 0:
+        raise OSError(errno.ESTALE, f"GETATTR: {status}")
+    return {"mode": mode, "nlink": nlink, "uid": uid, "gid": gid, "size": size, "mtime": struct.unpack(">II", result[72:80])}
+
+
+def nfs_names(directory, host="127.0.0.1", connection=None):
+    """The names that READDIR lists."""
+    names, cookie, verifier, end = set(), 0, bytes(8), False
+    while not end:
+        result = rpc(NFS_PORT, 100003, 3, 16, opaque(directory) + struct.pack(">Q", cookie) + verifier +
+                     struct.pack(">I", 8192), host=host, connection=connection)
+        if result[:4] != bytes(4):
+            raise OSError(errno.ESTALE, f"READDIR: {result[:4].hex()}")
+        at = 92 if result[4:8] != bytes(4) else 8
+        verifier, at = result[at:at + 8], at + 8
+        while struct.unpack(">I", result[at:at + 4])[0]:
+            length = struct.unpack(">I", result[at + 12:at + 16])[0]
+            names.add(os.fsdecode(result[at + 16:at + 16 + length]))
+            at += 16 + (length + 3 & ~3)
+            cookie = struct.unpack(">Q", result[at:at + 8])[0]
+            at += 8
+        end = struct.unpack(">I", result[at + 4:at + 8])[0] == 1
+    return names - {".", ".."}
+
+
 def nfs_look_again(export, path):
     """Makes Ganesha look again at a path below the export that was changed on the server's own side. The path may lead to
     another file by now, or to none. Ganesha remembers files and names for a minute, but looks again for COMMIT, at each

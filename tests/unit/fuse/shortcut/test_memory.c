@@ -103,6 +103,12 @@ static struct nfs_call of(enum nfs_proc proc, const struct nfs_fh *fh)
 	return (struct nfs_call){.proc = proc, .fh = *fh, .given_up = is_unwanted, .done = on_done};
 }
 
+/* True if a call that is made now would get old attributes. */
+static bool is_behind(const struct nfs_fh *fh)
+{
+	return memory_is_behind(&m, fh, attr_clock());
+}
+
 static void assert_nothing_behind(void)
 {
 	assert_int_equal(m.count, 0);
@@ -115,8 +121,8 @@ static void a_call_waits_for_a_look_at_what_it_touches(void **state)
 	struct nfs_call readdir = of(NFS_READDIRPLUS, &dir), other = of(NFS_READDIRPLUS, &dir2);
 
 	memory_changed(&m, &dir);
-	assert_true(memory_is_behind(&m, &dir));
-	assert_false(memory_is_behind(&m, &dir2));
+	assert_true(is_behind(&dir));
+	assert_false(is_behind(&dir2));
 	memory_submit(&m, &other, server_submit);
 	assert_called(0, NFS_READDIRPLUS, &dir2);
 	answer(0);
@@ -124,7 +130,7 @@ static void a_call_waits_for_a_look_at_what_it_touches(void **state)
 	assert_int_equal(called, 1);
 	assert_called(0, NFS_GETACL, &dir);
 	answer(0);
-	assert_false(memory_is_behind(&m, &dir));
+	assert_false(is_behind(&dir));
 	assert_called(0, NFS_READDIRPLUS, &dir);
 	assert_int_equal(done, 1);
 	answer(0);
@@ -151,7 +157,7 @@ static void calls_share_a_look_that_sees_their_changes(void **state)
 	assert_called(0, NFS_GETACL, &dir);
 	assert_ptr_equal(calls[1], &first);
 	assert_ptr_equal(calls[2], &second);
-	assert_true(memory_is_behind(&m, &dir));
+	assert_true(is_behind(&dir));
 	answer(0);
 	assert_ptr_equal(calls[2], &third);
 	answer_all(0);
@@ -166,7 +172,7 @@ static void a_change_during_a_look_is_looked_at_later(void **state)
 	memory_changed(&m, &dir);
 	answer(0);
 	assert_int_equal(called, 0);
-	assert_true(memory_is_behind(&m, &dir));
+	assert_true(is_behind(&dir));
 	assert_in_range(memory_housekeep(&m), 1, MEMORY_TICK_MS);
 	memory_hurry(&m);
 	answer(0);
@@ -287,7 +293,7 @@ static void a_failed_look_is_made_again_and_delays_calls_once(void **state)
 	assert_int_equal(fs.counters.refreshes_failed, 1);
 	assert_ptr_equal(calls[0], &call);
 	answer(0);
-	assert_true(memory_is_behind(&m, &file));
+	assert_true(is_behind(&file));
 	assert_in_range(memory_housekeep(&m), 1, 2 * MEMORY_TICK_MS);
 	memory_hurry(&m);
 	answer(0);
@@ -367,7 +373,7 @@ static void without_a_connection_no_call_waits(void **state)
 	memory_flush(&m); /* does not wait */
 	answer_all(-ENOTCONN);
 	assert_int_equal(memory_reason(&m), REASON_NONE);
-	assert_true(memory_is_behind(&m, &file));
+	assert_true(is_behind(&file));
 }
 
 static void a_server_that_is_stopped_has_nothing_behind(void **state)
@@ -404,11 +410,43 @@ static void changes_are_looked_at_by_themselves(void **state)
 	assert_nothing_behind();
 }
 
+static void an_answer_on_its_way_during_the_look_has_old_attributes(void **state)
+{
+	uint64_t asked = attr_clock(), later;
+	struct nfs_fh fh = {.len = 4};
+
+	memory_changed(&m, &file);
+	memory_hurry(&m);
+	answer(0);
+	later = attr_clock();
+	assert_true(memory_is_behind(&m, &file, asked));
+	assert_false(memory_is_behind(&m, &file, later));
+	assert_false(memory_is_behind(&m, &dir, asked));
+	memory_changed(&m, &file);
+	assert_true(memory_is_behind(&m, &file, later));
+	memory_hurry(&m);
+	answer(0);
+	assert_true(memory_is_behind(&m, &file, later));
+	assert_false(is_behind(&file));
+	/* Too many looks later every file may have been among those that are forgotten. */
+	for (uint32_t n = 0; n < MEMORY_RECENT_MAX; n++) {
+		memcpy(fh.data, &n, sizeof(n));
+		memory_changed(&m, &fh);
+		memory_hurry(&m);
+		answer(0);
+	}
+	assert_true(memory_is_behind(&m, &dir, later));
+	assert_false(is_behind(&file));
+	assert_false(is_behind(&fh));
+	assert_int_equal(m.behind.count, MEMORY_RECENT_MAX);
+	assert_nothing_behind();
+}
+
 static void a_server_that_forgets_needs_no_looks(void **state)
 {
 	remembers = false;
 	memory_changed(&m, &file);
-	assert_false(memory_is_behind(&m, &file));
+	assert_false(is_behind(&file));
 	assert_nothing_behind();
 }
 
@@ -432,6 +470,7 @@ int main(void)
 		TEST(without_a_connection_no_call_waits),
 		TEST(a_server_that_is_stopped_has_nothing_behind),
 		TEST(changes_are_looked_at_by_themselves),
+		TEST(an_answer_on_its_way_during_the_look_has_old_attributes),
 		TEST(a_server_that_forgets_needs_no_looks),
 	};
 
