@@ -97,13 +97,23 @@ int name_change_link(struct name_change *c, const struct grant_context *g, const
 	return r < 0 ? r : open_file(c, g2, &stx);
 }
 
+#define SET_TIMES (BROKER_SET_ATIME | BROKER_SET_MTIME | BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)
+#define SET_ALL   (BROKER_SET_MODE | BROKER_SET_UID | BROKER_SET_GID | SET_TIMES)
+
 /* True if the request sets one kind of attributes, with one system call: so all is set, or nothing. */
 static bool is_one_kind(uint32_t set)
 {
 	bool mode = (set & BROKER_SET_MODE) != 0, owner = (set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
-	bool times = (set & (BROKER_SET_ATIME | BROKER_SET_MTIME | BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)) != 0;
+	bool times = (set & SET_TIMES) != 0;
 
-	return (int)mode + (int)owner + (int)times == 1;
+	return (set & ~(uint32_t)SET_ALL) == 0 && (int)mode + (int)owner + (int)times == 1;
+}
+
+/* True if NFSv3 has the times: nfstime3 (RFC 1813 2.5) has 32 bits of seconds. */
+static bool are_times(const struct broker_setattr *q)
+{
+	return q->atime_sec >= 0 && q->atime_sec <= UINT32_MAX && q->mtime_sec >= 0 && q->mtime_sec <= UINT32_MAX &&
+	       q->atime_nsec < 1000000000 && q->mtime_nsec < 1000000000;
 }
 
 /*
@@ -130,7 +140,8 @@ int name_change_setattr(struct name_change *c, const struct grant_context *g, co
 	struct access_file file;
 	enum reason reason;
 	struct statx stx;
-	int r = is_one_kind(request->set) ? grant_squash(g, &request->cred, &c->cred, &reason) : -EOPNOTSUPP;
+	int r = is_one_kind(request->set) && are_times(request) ? grant_squash(g, &request->cred, &c->cred, &reason)
+								: -EOPNOTSUPP;
 
 	c->request.setattr = *request;
 	if (r >= 0 && (!g->at->perms.write || export_mount_read_only(g->at->mount)))
@@ -256,8 +267,6 @@ static int set_attributes(const struct name_change *c)
 	gid_t gid = (q->set & BROKER_SET_GID) != 0 ? q->gid : (gid_t)-1;
 	int r;
 
-	if (q->atime_nsec >= 1000000000 || q->mtime_nsec >= 1000000000)
-		return -EINVAL;
 	if ((q->set & BROKER_SET_MODE) != 0)
 		r = fchmodat(AT_FDCWD, path.text, q->mode & 07777, 0);
 	else if ((q->set & (BROKER_SET_UID | BROKER_SET_GID)) != 0)
