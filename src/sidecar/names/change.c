@@ -317,7 +317,8 @@ static int sync_all(const struct name_change *c)
 		r = names_directory_sync(&c->dir2);
 	if (r < 0 || c->file < 0)
 		return r;
-	file = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	/* It is a regular file or a directory. The open may wait for the holder of a lease. */
+	file = open(path.text, O_RDONLY | O_NOCTTY | O_CLOEXEC);
 	return file < 0 || fsync(file) < 0 ? -errno : 0;
 }
 
