@@ -140,6 +140,26 @@ static bool has_changed(const struct broker_wcc *wcc)
 }
 
 /*
+ * True if the caller waits until the server has looked. A server that remembers would go on to tell its other clients a
+ * name that is gone, or attributes that were changed, while names that are new are found at once; with commit=fsync
+ * nobody waits (localiofs(5)).
+ */
+static bool waits_for_look(const struct fs *fs, const struct nfs_call *call)
+{
+	bool old = call->proc == NFS_REMOVE || call->proc == NFS_RMDIR || call->proc == NFS_RENAME ||
+		   call->proc == NFS_SETATTR;
+
+	return old && fs_server_remembers(fs) && (fs->options->commit != COMMIT_FSYNC || fs_is_sync(fs));
+}
+
+/* A memory_submit_fn: the server has looked. */
+static void answer(struct server *nfs, struct nfs_call *call)
+{
+	(void)nfs;
+	call->done(call);
+}
+
+/*
  * The sidecar has answered. With a reason nothing was changed, and the NFS server answers. A change with an error may
  * have been made, too, if it could not be made stable.
  */
@@ -160,7 +180,10 @@ static void end(struct change *c, struct nfs_call *call, int error, uint32_t rea
 		return;
 	}
 	call->by_sidecar = true;
-	call->done(call);
+	if (made && waits_for_look(cs->fs, call))
+		memory_submit(cs->memory, call, answer);
+	else
+		call->done(call);
 }
 
 static void on_made(struct broker_call *broker, int error, const void *body)

@@ -4,7 +4,8 @@
  * (fs_server_remembers()), and at which the server has not looked since (fuse/local/server_refresh.h). They are behind.
  *
  * Each is looked at within MEMORY_TICK_MS by itself, at most once in that time, so that the server's other clients see
- * the change with their next request; and at once when a call of this mount touches it. That call waits for the look,
+ * the change then; and at once when a call of this mount touches it, or when a change is not to be answered before the
+ * other clients can see it (change.c). That call waits for the look,
  * so this mount sees its own changes also in answers of the server. A call waits no longer than its caller wants to,
  * nor without a connection to the server: it goes to the server without the look then.
  *
@@ -55,7 +56,10 @@ struct memory {
 	atomic_size_t count;  /* of the files that are behind */
 };
 
-/* Hands a call to the NFS server: server_submit(), server_create() or server_append(). */
+/*
+ * Hands a call to the NFS server: server_submit(), server_create() or server_append(); or answers a call that the
+ * sidecar has made.
+ */
 typedef void (*memory_submit_fn)(struct server *nfs, struct nfs_call *call);
 
 void memory_init(struct memory *m, struct fs *fs, struct server *nfs);
