@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/open/open_request.h"
+#include "fuse/shortcut/shortcut.h"
 
 #include <sys/stat.h>
 
@@ -78,6 +79,8 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 	if (reply->error < 0) {
 		fs->counters.last_denial = reply->reason;
 		fs->counters.grants_denied++;
+		if (reply->error == -ESTALE)
+			shortcut_found_none(fs->shortcut, &o->r.inode->fh);
 		open_remote(o);
 		return;
 	}

@@ -98,6 +98,8 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	if (!call)
 		return;
 	if (error < 0 || reply->error < 0) {
+		if (error == 0 && reply->error == -ESTALE)
+			memory_changed(&s->memory, &call->fh);
 		to_server(&s->memory, call);
 		return;
 	}
@@ -327,6 +329,11 @@ void shortcut_session_ended(struct shortcut *s)
 bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh, uint64_t asked)
 {
 	return memory_is_behind(&s->memory, fh, asked);
+}
+
+void shortcut_found_none(struct shortcut *s, const struct nfs_fh *fh)
+{
+	memory_changed(&s->memory, fh);
 }
 
 enum reason shortcut_reason(struct shortcut *s)

@@ -65,6 +65,12 @@ void shortcut_learn(struct shortcut *s, const struct nfs_call *answered);
  */
 bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh, uint64_t asked);
 
+/*
+ * The sidecar finds no file with this handle. A server that remembers may not know yet that the file is gone: it looks
+ * before it answers the next call about the file. Any thread.
+ */
+void shortcut_found_none(struct shortcut *s, const struct nfs_fh *fh);
+
 /* REASON_NONE if names take the shortcut now, or the reason why not. */
 enum reason shortcut_reason(struct shortcut *s);
 
