@@ -147,15 +147,6 @@ static struct inode *take_listed(struct idle_ids *d, uint64_t before, uint64_t *
 	return NULL;
 }
 
-/* An idle inode's id and descriptor are the caller's, who closes both without the inode's lock, which is held here. */
-static void take_idle(struct idle_ids *d, struct inode *i, int *ret_id, struct granted_file **ret_granted)
-{
-	become_busy(d, i);
-	*ret_id = open_mode_take_id(&i->mode);
-	if (open_mode_total(&i->mode) == 0)
-		*ret_granted = idle_ids_set_granted(d, i, NULL);
-}
-
 /*
  * Of an inode that was taken off the list: closes the id that is idle since that time at the latest, else lists it
  * again.
@@ -168,28 +159,18 @@ static void look_at(struct idle_ids *d, struct inode *i, uint64_t since)
 	{
 		LOCKED(&i->lock);
 		i->listed = false;
-		if (i->idle_since > since)
+		if (i->idle_since > since) {
 			enlist(d, i);
-		else if (i->idle_since != 0)
-			take_idle(d, i, &id, &granted);
+		} else if (i->idle_since != 0) {
+			become_busy(d, i);
+			id = open_mode_take_id(&i->mode);
+			if (open_mode_total(&i->mode) == 0)
+				granted = idle_ids_set_granted(d, i, NULL);
+		}
 	}
 	backing_ids_close(d->ids, id);
 	(void)granted_file_unref(granted);
 	(void)inode_unref(d->inodes, i);
-}
-
-void idle_ids_give_back(struct idle_ids *d, struct inode *i)
-{
-	struct granted_file *granted = NULL;
-	int id = 0;
-
-	{
-		LOCKED(&i->lock);
-		if (i->idle_since != 0)
-			take_idle(d, i, &id, &granted);
-	}
-	backing_ids_close(d->ids, id);
-	(void)granted_file_unref(granted);
 }
 
 /* An id that was used since it was listed gets a second chance. */

@@ -55,13 +55,6 @@ int idle_ids_expire(struct idle_ids *d);
 /* A new session has begun: gives back the idle ids of earlier sessions. */
 void idle_ids_new_session(struct idle_ids *d);
 
-/*
- * The file is about to lose a name: an id or descriptor that no open file uses is given back, because the sidecar
- * leaves the last name of a file that is open anywhere to NFS-Ganesha. RELEASE is sent before this returns. The caller
- * holds no inode's lock.
- */
-void idle_ids_give_back(struct idle_ids *d, struct inode *i);
-
 /* An inode that is about to be freed gives up its id and descriptor. */
 void idle_ids_inode_freed(struct idle_ids *d, struct inode *i);
 

@@ -8,7 +8,6 @@
 #include "fuse/fs/convert.h"
 #include "fuse/known/known.h"
 #include "fuse/local/backing_ids.h"
-#include "fuse/local/idle_ids.h"
 #include "fuse/shortcut/shortcut.h"
 
 #define CHANGE_FILES    2    /* RENAME: the child, and the file that had the new name */
@@ -223,22 +222,10 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 
 /* ---- its beginning ---- */
 
-/* A file is about to lose a name, by a server that would have to close the file (idle_ids_give_back()). */
-static void loses_name(struct fs *fs, const struct nfs_fh *fh)
-{
-	struct inode *i = fs_server_remembers(fs) ? inode_table_find(fs->inodes, fh) : NULL;
-
-	if (i)
-		idle_ids_give_back(fs->idle, i);
-	(void)inode_unref(fs->inodes, i);
-}
-
 static void send_change(struct change *c, const struct change_message *m)
 {
 	bool makes = m->type == BROKER_MAKE || m->type == BROKER_SYMLINK;
 
-	if (m->type == BROKER_REMOVE)
-		loses_name(c->changes->fs, &c->doubt.child);
 	c->broker.done = makes ? on_made : on_changed;
 	c->broker.stage = BROKER_CALL_NEW;
 	probe_send_change(c->changes->fs->probe, c->generation, &c->broker, m->type, &m->body, m->length);
@@ -326,8 +313,6 @@ static void note_replaced(struct change *c)
 
 	if (i && known_links(i) != 1)
 		c->files[c->nfiles++] = i->fh;
-	if (i)
-		loses_name(fs, &i->fh);
 	(void)inode_unref(fs->inodes, i);
 }
 
