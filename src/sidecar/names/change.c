@@ -355,8 +355,10 @@ void name_change_run(struct name_change *c)
 	names_directory_after(&c->dir2, &reply->dir2);
 	if (c->type == BROKER_RENAME && c->dir2.fd < 0)
 		reply->dir2 = reply->dir;
+	/* The errno may come from what the sidecar found with its own rights, which is none of the client's business.
+	 */
 	if (r < 0 && !sure) {
-		name_change_refuse(c, r, REASON_SERVER_DECIDES);
+		name_change_refuse(c, -EAGAIN, REASON_SERVER_DECIDES);
 		return;
 	}
 	if (r >= 0 && c->stable)

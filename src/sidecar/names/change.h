@@ -25,8 +25,8 @@ struct name_change {
 	} request;
 	struct broker_cred cred;          /* after the squash */
 	struct names_directory dir, dir2; /* fd -1: none */
-	int file;                         /* LINK, SETATTR: O_PATH; MAKE: the new file, for the sync; else -1 */
-	bool stable;                      /* makes names stable before the answer */
+	int file;               /* LINK, SETATTR: O_PATH; else -1. A sync of its directory makes a new file stable */
+	bool stable;            /* makes names stable before the answer */
 	bool server_keeps_open; /* the server is a process that keeps files open, and remembers a directory's parent */
 	struct broker_changed changed; /* the reply */
 	struct broker_made made;       /* the reply of MAKE and SYMLINK */
