@@ -8,6 +8,7 @@
 
 #include "fuse/fs/open_hold.h"
 #include "fuse/names/silly_removal.h"
+#include "fuse/shortcut/shortcut.h"
 
 /*
  * The silly rename of one file (the victim). It has a call of its own, so that the request's call is unchanged when the
@@ -23,6 +24,7 @@ struct silly {
 	bool ends_request;       /* UNLINK: the silly rename replaces the removal */
 	bool linked;             /* the victim gets a second name by LINK, and keeps its first name */
 	uint32_t owner;          /* the victim's uid */
+	uint64_t asked;          /* attr_clock() when LOOKUP was sent */
 	char name[sizeof(((struct silly_place *)NULL)->name)];
 	struct nfs_fh dir;
 	const char *victim_name;   /* the request's string */
@@ -164,6 +166,66 @@ static bool hold_known(struct request *r, struct inode *directory, const char *n
 	return !open;
 }
 
+/* The victim is known, and has its attributes in s->call if the server told them. */
+static void keep_victim(struct silly *s)
+{
+	struct nfs_call *call = &s->call;
+	struct request *r = s->r;
+	bool keep;
+
+	{
+		LOCKED(&s->victim->lock);
+		keep = inode_is_open(s->victim) && !s->victim->silly;
+	}
+	/* The file has another name, so it stays on the server without this name. */
+	if (keep && call->has_attr && call->attr.nlink > 1)
+		keep = false;
+	/* RENAME between two names of the same file does nothing: the server answers. */
+	if (keep && r->call.proc == NFS_RENAME && nfs_fh_equal(&s->victim->fh, &r->entry_fh))
+		keep = false;
+	if (!keep) {
+		s->ends_request = false;
+		silly_end(s, 0);
+		return;
+	}
+	{
+		LOCKED(&s->victim->lock);
+		s->victim->taking++;
+		s->taking = true;
+	}
+	(void)snprintf(s->name, sizeof(s->name), ".nfs%016" PRIx64 "%08x", s->victim->fileid,
+		atomic_fetch_add(&silly_count, 1));
+	if (s->ends_request) {
+		rename_victim(s);
+		return;
+	}
+	s->owner = call->has_attr ? call->attr.uid : call->cred.uid;
+	s->call.fh = s->dir;
+	s->call.proc = NFS_GETATTR;
+	s->call.done = on_directory_attributes;
+	server_submit(r->fs->server, &s->call);
+}
+
+static void on_victim_attributes(struct nfs_call *call)
+{
+	struct silly *s = CONTAINER_OF(call, struct silly, call);
+
+	if (call->error < 0 && call->error != -ESTALE)
+		silly_end(s, call->error);
+	else
+		keep_victim(s);
+}
+
+/*
+ * True if the server must be asked for the victim's attributes: it told none, or told them from its memory, perhaps
+ * from before this mount made or removed another name. GETATTR is answered after the server has looked.
+ */
+static bool asks_for_links(const struct silly *s, const struct nfs_call *call)
+{
+	return !call->has_attr ||
+	       (!call->by_sidecar && shortcut_is_behind(s->r->fs->shortcut, &s->victim->fh, s->asked));
+}
+
 static void on_victim_looked_up(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
@@ -187,35 +249,17 @@ static void on_victim_looked_up(struct nfs_call *call)
 	/* The name is the .nfs name of an open file: -EBUSY, as from fs/nfs/dir.c nfs_unlink. */
 	if (is_silly) {
 		silly_end(s, -EBUSY);
-		return;
-	}
-	/* The file has another name, so it stays on the server without this name. */
-	if (open && call->has_attr && call->attr.nlink > 1)
-		open = false;
-	/* RENAME between two names of the same file does nothing: the server answers. */
-	if (open && r->call.proc == NFS_RENAME && nfs_fh_equal(&s->victim->fh, &r->entry_fh))
-		open = false;
-	if (!open) {
+	} else if (!open) {
 		s->ends_request = false;
 		silly_end(s, 0);
-		return;
+	} else if (asks_for_links(s, call)) {
+		s->call.fh = s->victim->fh;
+		s->call.proc = NFS_GETATTR;
+		s->call.done = on_victim_attributes;
+		server_submit(r->fs->server, &s->call);
+	} else {
+		keep_victim(s);
 	}
-	{
-		LOCKED(&s->victim->lock);
-		s->victim->taking++;
-		s->taking = true;
-	}
-	(void)snprintf(s->name, sizeof(s->name), ".nfs%016" PRIx64 "%08x", s->victim->fileid,
-		atomic_fetch_add(&silly_count, 1));
-	if (s->ends_request) {
-		rename_victim(s);
-		return;
-	}
-	s->owner = call->has_attr ? call->attr.uid : call->cred.uid;
-	s->call.fh = s->dir;
-	s->call.proc = NFS_GETATTR;
-	s->call.done = on_directory_attributes;
-	server_submit(r->fs->server, &s->call);
 }
 
 static void look_up_victim(struct request *r, void (*go_on)(struct request *r), struct inode *directory,
@@ -247,6 +291,7 @@ static void look_up_victim(struct request *r, void (*go_on)(struct request *r), 
 	s->call.proc = NFS_LOOKUP;
 	s->call.done = on_victim_looked_up;
 	s->call.given_up = silly_given_up;
+	s->asked = attr_clock();
 	server_submit(r->fs->server, &s->call);
 }
 
