@@ -364,9 +364,9 @@ struct broker_made {
 struct broker_changed {
 	int32_t error;
 	uint32_t reason;
+	struct broker_fh fh; /* REMOVE, RENAME, with NFS-Ganesha: of a file that has lost a name and has others */
 	uint32_t has_attr;
-	uint32_t pad;
-	struct broker_attr attr; /* LINK, SETATTR: of the file */
+	struct broker_attr attr; /* LINK, SETATTR: of the file; REMOVE, RENAME: of that file */
 	struct broker_wcc dir;   /* the directory of name; SETATTR: none */
 	struct broker_wcc dir2;  /* RENAME: the directory of name2 */
 };
@@ -455,6 +455,6 @@ BROKER_ASSERT(broker_setattr, 256);
 BROKER_ASSERT(broker_version, 32);
 BROKER_ASSERT(broker_wcc, 128);
 BROKER_ASSERT(broker_made, 392);
-BROKER_ASSERT(broker_changed, 360);
+BROKER_ASSERT(broker_changed, 488);
 BROKER_ASSERT(broker_notice, 576);
 #undef BROKER_ASSERT

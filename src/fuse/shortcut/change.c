@@ -10,7 +10,6 @@
 #include "fuse/local/backing_ids.h"
 #include "fuse/shortcut/shortcut.h"
 
-#define CHANGE_FILES    2    /* RENAME: the child, and the file that had the new name */
 #define ASK_GIVEN_UP_MS 1000 /* between two questions to a caller whether the answer is wanted */
 
 /* A change on its way. Freed by its end. */
@@ -20,12 +19,11 @@ struct change {
 	struct changes *changes;
 	struct nfs_call *call; /* NULL: given up */
 	struct doubt doubt;
-	struct nfs_fh fh, fh2;             /* of the call; fh2.len 0: it has none */
-	struct nfs_fh files[CHANGE_FILES]; /* more files whose attributes the change changes */
-	unsigned nfiles;
-	uint64_t generation; /* of the session */
-	uint64_t since;      /* now_ms() */
-	uint64_t asked_ms;   /* now_ms() when the caller was last asked */
+	struct nfs_fh fh, fh2; /* of the call; fh2.len 0: it has none */
+	bool moves;            /* RENAME: the child's ctime changes */
+	uint64_t generation;   /* of the session */
+	uint64_t since;        /* now_ms() */
+	uint64_t asked_ms;     /* now_ms() when the caller was last asked */
 };
 
 void changes_init(struct changes *cs, struct fs *fs, struct memory *memory)
@@ -64,16 +62,16 @@ static void change_unseen(const struct change *c)
 		known_name_lost(c->changes->fs, &c->fh2);
 }
 
-/* The change was made, or may have been: the NFS server does not know. */
-static void change_unknown_to_server(const struct change *c)
+/* The change was made, or may have been, and the child has changed, too: the NFS server does not know. */
+static void change_unknown_to_server(const struct change *c, bool child)
 {
 	struct memory *memory = c->changes->memory;
 
 	memory_changed(memory, &c->fh);
 	if (c->fh2.len > 0)
 		memory_changed(memory, &c->fh2);
-	for (unsigned n = 0; n < c->nfiles; n++)
-		memory_changed(memory, &c->files[n]);
+	if (child && c->doubt.child.len > 0)
+		memory_changed(memory, &c->doubt.child);
 }
 
 static void on_doubt_ended(struct doubt *d)
@@ -101,7 +99,7 @@ static void on_lost(struct change *c)
 	struct nfs_call *call = take_call(c);
 
 	if (sent)
-		change_unknown_to_server(c);
+		change_unknown_to_server(c, true);
 	if (call && sent) {
 		doubt_change(c, call);
 		return;
@@ -168,7 +166,7 @@ static void end(struct change *c, struct nfs_call *call, int error, uint32_t rea
 	bool made = reason == REASON_NONE && (error == 0 || has_changed(dir));
 
 	if (made)
-		change_unknown_to_server(c);
+		change_unknown_to_server(c, c->moves);
 	if (made && !call)
 		change_unseen(c);
 	free(c);
@@ -208,12 +206,15 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 	struct change *c = CONTAINER_OF(broker, struct change, broker);
 	const struct broker_changed *changed = body;
 	struct nfs_call *call;
+	struct nfs_fh other; /* it has lost a name, and has others */
 
 	if (error < 0) {
 		on_lost(c);
 		return;
 	}
 	changes_heard(c->changes);
+	if (changed->reason == REASON_NONE && nfs_fh_of_broker(&changed->fh, &other))
+		memory_changed(c->changes->memory, &other);
 	call = take_call(c);
 	if (call && changed->reason == REASON_NONE)
 		change_take_changed(c->changes->fs, changed, call);
@@ -249,14 +250,6 @@ static bool makes_for_server(const struct fs *fs, const struct nfs_call *call)
 	return call->proc == NFS_MKNOD && fs_server_remembers(fs);
 }
 
-/* The child is known; nlink 0: not how many names it has. A file whose last name goes needs no look. */
-static void set_child(struct change *c, const struct nfs_fh *child, uint32_t nlink)
-{
-	c->doubt.child = *child;
-	if (c->call->proc == NFS_RENAME || (c->call->proc == NFS_REMOVE && nlink != 1))
-		c->files[c->nfiles++] = *child;
-}
-
 static void on_child_found(struct broker_call *broker, int error, const void *body)
 {
 	struct change *c = CONTAINER_OF(broker, struct change, broker);
@@ -272,7 +265,7 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 	if (error == 0 && found->error == 0 && found->reason == REASON_NONE && c->call &&
 		nfs_fh_of_broker(&found->fh, &child) && !is_for_server(cs->fs, c->call, found->attr.mode) &&
 		change_message(cs->fs, c->call, &m)) {
-		set_child(c, &child, found->attr.nlink);
+		c->doubt.child = child;
 		send_change(c, &m);
 		return;
 	}
@@ -299,23 +292,6 @@ static struct inode *known_inode(struct fs *fs, const struct nfs_fh *in, const c
 	return i;
 }
 
-static uint32_t known_links(struct inode *i)
-{
-	LOCKED(&i->lock);
-	return i->attrs.attr.nlink;
-}
-
-/* RENAME: a file that loses the new name, but has others, changes, too. */
-static void note_replaced(struct change *c)
-{
-	struct fs *fs = c->changes->fs;
-	struct inode *i = known_inode(fs, &c->call->fh2, c->call->name2);
-
-	if (i && known_links(i) != 1)
-		c->files[c->nfiles++] = i->fh;
-	(void)inode_unref(fs->inodes, i);
-}
-
 static struct change *new_change(struct changes *cs, struct nfs_call *call, uint64_t generation)
 {
 	struct change *c = calloc(1, sizeof(*c));
@@ -327,8 +303,7 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 	c->fh = call->fh;
 	if (call->proc == NFS_RENAME || call->proc == NFS_LINK)
 		c->fh2 = call->fh2;
-	if (call->proc == NFS_RENAME)
-		note_replaced(c);
+	c->moves = call->proc == NFS_RENAME;
 	c->generation = generation;
 	c->since = c->asked_ms = now_ms();
 	{
@@ -366,7 +341,7 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 	}
 	c = child && is_for_server(cs->fs, call, child->type) ? NULL : new_change(cs, call, generation);
 	if (c && child)
-		set_child(c, &child->fh, known_links(child));
+		c->doubt.child = child->fh;
 	(void)inode_unref(cs->fs->inodes, child);
 	if (c)
 		begin(c, &m, &lookup);

@@ -189,7 +189,7 @@ void change_take_made(const struct fs *fs, const struct broker_made *made, struc
 void change_take_changed(const struct fs *fs, const struct broker_changed *changed, struct nfs_call *call)
 {
 	call->error = changed->error;
-	call->has_attr = changed->has_attr;
+	call->has_attr = changed->has_attr && (call->proc == NFS_LINK || call->proc == NFS_SETATTR);
 	if (call->has_attr)
 		attr_of_broker(fs, &changed->attr, &call->attr);
 	take_wcc(fs, &changed->dir, call->proc == NFS_LINK ? &call->dir2 : &call->dir);

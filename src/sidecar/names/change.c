@@ -38,6 +38,12 @@ void name_change_refuse(struct name_change *c, int error, enum reason reason)
 	c->changed = (struct broker_changed){.error = error, .reason = reason};
 }
 
+/* True if the server is a process that keeps files open, and remembers attributes and a directory's parent. */
+static bool server_remembers(const struct name_change *c)
+{
+	return c->server->process != NULL;
+}
+
 /* ---- preparation ---- */
 
 /* Squashes the request's credential and opens the directory at g->at. */
@@ -46,7 +52,8 @@ static int prepare(struct name_change *c, const struct grant_context *g, const s
 	enum reason reason;
 	int r = grant_squash(g, asked, &c->cred, &reason);
 
-	c->server_keeps_open = g->server->process != NULL;
+	c->server = g->server;
+	c->handle = g->at->handle;
 	return r < 0 ? r : names_directory_open(g, &c->cred, &c->dir);
 }
 
@@ -179,19 +186,19 @@ static struct fd_path path_of(int fd)
  * check_conflicting_open), and while it is held, no process opens the file. The file's owner may take a lease without
  * CAP_LEASE.
  *
- * 0 with a descriptor that has the lease; -1 in it: the name is no regular file's, or not the file's last. -EBUSY if
+ * 0 with a descriptor that has the lease; -1 in it: the file is no regular file, or the name is not its last. -EBUSY if
  * the file is open.
  */
-static int lease_last_name(const struct name_change *c, int dir, const char *name, int *ret_fd)
+static int lease_last_name(const struct name_change *c, int *ret_fd)
 {
-	_cleanup_close_ int at = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC), fd = -1;
+	struct fd_path path = path_of(c->file);
 	struct broker_cred owner = c->cred;
-	struct fd_path path = path_of(at);
+	_cleanup_close_ int fd = -1;
 	struct stat st;
 	int r;
 
 	*ret_fd = -1;
-	if (at < 0 || fstat(at, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+	if (fstat(c->file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
 		return 0;
 	fd = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd < 0)
@@ -206,17 +213,16 @@ static int lease_last_name(const struct name_change *c, int dir, const char *nam
 	return r;
 }
 
-/* The same for the file that a REMOVE or RENAME takes its name from. */
-static int lease_victim(const struct name_change *c, int *ret_fd)
+/* Opens what a REMOVE or RENAME takes its name from, and takes the lease. */
+static int find_victim(struct name_change *c, int *ret_lease)
 {
-	*ret_fd = -1;
-	if (!c->server_keeps_open)
+	const char *name = c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2;
+
+	*ret_lease = -1;
+	if ((c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
 		return 0;
-	if (c->type == BROKER_REMOVE)
-		return lease_last_name(c, c->dir.fd, c->request.remove.name, ret_fd);
-	if (c->type == BROKER_RENAME)
-		return lease_last_name(c, c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, c->request.rename.name2, ret_fd);
-	return 0;
+	c->file = openat(c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return c->file < 0 ? 0 : lease_last_name(c, ret_lease);
 }
 
 static int remove_name(const struct name_change *c)
@@ -233,7 +239,7 @@ static int rename_name(const struct name_change *c)
 	struct stat st;
 
 	/* NFS-Ganesha would go on to find the old parent of a directory as "..". */
-	if (c->server_keeps_open && c->dir2.fd >= 0 &&
+	if (server_remembers(c) && c->dir2.fd >= 0 &&
 		(fstatat(c->dir.fd, q->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode)))
 		return -EOPNOTSUPP;
 	return renameat(c->dir.fd, q->name, c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, q->name2) < 0 ? -errno : 0;
@@ -309,13 +315,14 @@ static int change(const struct name_change *c, bool *ret_sure)
 /* The server's order: what a directory names, and then the file (fs/nfsd/vfs.c commit_metadata). */
 static int sync_all(const struct name_change *c)
 {
+	bool has_file = c->type == BROKER_LINK || c->type == BROKER_SETATTR;
 	struct fd_path path = path_of(c->file);
 	_cleanup_close_ int file = -1;
 	int r = names_directory_sync(&c->dir);
 
 	if (r >= 0)
 		r = names_directory_sync(&c->dir2);
-	if (r < 0 || c->file < 0)
+	if (r < 0 || !has_file)
 		return r;
 	/* It is a regular file or a directory. The open may wait for the holder of a lease. */
 	file = open(path.text, O_RDONLY | O_NOCTTY | O_CLOEXEC);
@@ -330,10 +337,26 @@ static void sync_made(struct name_change *c)
 		c->made.error = r;
 }
 
+/* The attributes of the file, after the change; and the handle of a file that has lost a name, unless that was its
+ * last. */
+static void tell_file(struct name_change *c)
+{
+	bool victim = c->type == BROKER_REMOVE || c->type == BROKER_RENAME;
+	struct broker_changed *reply = &c->changed;
+	struct statx stx;
+
+	if (c->file < 0 || grant_attributes(c->file, &stx, &reply->attr) < 0)
+		return;
+	if (victim && (S_ISDIR(stx.stx_mode) || stx.stx_nlink == 0 || export_mount_handle(c->file, &c->handle) < 0 ||
+			      c->server->encode(&c->handle, &reply->fh) < 0))
+		reply->attr = (struct broker_attr){0};
+	else
+		reply->has_attr = 1;
+}
+
 void name_change_run(struct name_change *c)
 {
 	struct broker_changed *reply = &c->changed;
-	struct statx stx;
 	_cleanup_close_ int lease = -1;
 	bool sure = false;
 	int r;
@@ -345,7 +368,7 @@ void name_change_run(struct name_change *c)
 	*reply = (struct broker_changed){0};
 	names_directory_before(&c->dir, &reply->dir);
 	names_directory_before(&c->dir2, &reply->dir2);
-	r = lease_victim(c, &lease);
+	r = find_victim(c, &lease);
 	if (r >= 0)
 		r = thread_cred_become(&c->cred);
 	if (r >= 0)
@@ -361,8 +384,9 @@ void name_change_run(struct name_change *c)
 		name_change_refuse(c, -EAGAIN, REASON_SERVER_DECIDES);
 		return;
 	}
+	if (r >= 0)
+		tell_file(c);
 	if (r >= 0 && c->stable)
 		r = sync_all(c);
 	reply->error = r;
-	reply->has_attr = r >= 0 && c->file >= 0 && grant_attributes(c->file, &stx, &reply->attr) >= 0;
 }

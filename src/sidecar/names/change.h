@@ -25,12 +25,13 @@ struct name_change {
 	} request;
 	struct broker_cred cred;          /* after the squash */
 	struct names_directory dir, dir2; /* fd -1: none */
-	int file;               /* LINK, SETATTR: O_PATH; else -1. A sync of its directory makes a new file stable */
-	bool stable;            /* makes names stable before the answer */
-	bool server_keeps_open; /* the server is a process that keeps files open, and remembers a directory's parent */
-	struct broker_changed changed; /* the reply */
-	struct broker_made made;       /* the reply of MAKE and SYMLINK */
-	int given;                     /* MAKE: the descriptor that goes with the reply; or -1 */
+	int file;                 /* O_PATH, or -1. LINK, SETATTR: the file. REMOVE, RENAME: what had the name */
+	struct nfs_handle handle; /* REMOVE, RENAME: of the directory */
+	const struct server_kind *server; /* REMOVE, RENAME, LINK */
+	bool stable;                      /* makes names stable before the answer */
+	struct broker_changed changed;    /* the reply */
+	struct broker_made made;          /* the reply of MAKE and SYMLINK */
+	int given;                        /* MAKE: the descriptor that goes with the reply; or -1 */
 };
 
 /* An empty change; NULL without memory. Free with name_change_free(). */
