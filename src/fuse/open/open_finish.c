@@ -6,6 +6,7 @@
 #include "fuse/local/granted_file.h"
 #include "fuse/local/idle_ids.h"
 #include "fuse/names/silly_removal.h"
+#include "fuse/shortcut/shortcut.h"
 
 /* The open is no longer on its way: the inode is open, or the open has failed. */
 static void opening_ends(struct open_request *o)
@@ -63,16 +64,19 @@ static bool keeps_pages(const struct open_request *o)
 }
 
 /*
- * True if close(2) has work that only FLUSH can do, while the closing process waits: to make data stable, to make the
- * server look at the file again, or to make the kernel ask for the times that a mapping has changed. With commit=fsync
- * data in the backing file stays as it is, and its losses are told by fsync(2) alone, as on a local filesystem.
+ * True if close(2) has work that only FLUSH can do, while the closing process waits: to make data stable, and to make
+ * the server look at the file again, or to make the kernel ask for the times that a mapping has changed. With
+ * commit=fsync data in the backing file stays as it is, and its losses are told by fsync(2) alone, as on a local
+ * filesystem; no process waits for the server's look, which RELEASE begins, unless too many looks are due.
  */
 static bool close_has_work(const struct open_request *o, enum open_path path)
 {
 	const struct fs *fs = o->r.fs;
 
-	return o->file->write && (path != OPEN_PATH_PASSTHROUGH || fs->options->commit != COMMIT_FSYNC ||
-					 fs_server_remembers(fs) || o->r.inode->mode.map_written);
+	if (!o->file->write)
+		return false;
+	return path != OPEN_PATH_PASSTHROUGH || fs->options->commit != COMMIT_FSYNC || o->r.inode->mode.map_written ||
+	       (fs_server_remembers(fs) && shortcut_is_full(fs->shortcut));
 }
 
 static void set_path(struct open_request *o, enum open_path path)

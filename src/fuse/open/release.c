@@ -9,6 +9,7 @@
 #include "fuse/names/silly_removal.h"
 #include "fuse/open/handlers.h"
 #include "fuse/local/inode_writes.h"
+#include "fuse/shortcut/shortcut.h"
 
 void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -41,8 +42,8 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		/* Pages of a mapping are written after the last FLUSH, so only RELEASE can commit them. */
 		inode_writes_commit_unwaited(fs, i, &f->cred);
 		/* A mapping wrote after close(2), or the closing process was killed before the server had looked. */
-		if (server_refresh_owed(fs, i))
-			(void)server_refresh_unwaited(fs, i, &f->cred);
+		if (server_refresh_owed(fs, i) && !server_refresh_unwaited(fs, i, &f->cred))
+			shortcut_changed(fs->shortcut, &i->fh);
 		data_write_trim();
 	}
 	if (last)

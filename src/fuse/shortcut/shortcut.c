@@ -326,6 +326,16 @@ void shortcut_session_ended(struct shortcut *s)
 	memory_hurry(&s->memory);
 }
 
+void shortcut_changed(struct shortcut *s, const struct nfs_fh *fh)
+{
+	memory_changed(&s->memory, fh);
+}
+
+bool shortcut_is_full(struct shortcut *s)
+{
+	return memory_reason(&s->memory) != REASON_NONE;
+}
+
 bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh, uint64_t asked)
 {
 	return memory_is_behind(&s->memory, fh, asked);
