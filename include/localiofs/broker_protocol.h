@@ -97,8 +97,12 @@ struct broker_attr {
 	uint32_t gid;
 	uint32_t rdev_major;
 	uint32_t rdev_minor;
-	uint32_t pad;
+	uint32_t flags; /* BROKER_ATTR_ */
 };
+
+/* Of a directory: a new and watched one in a reply to MAKE, and the directory of LOOKUP if the request asks. */
+#define BROKER_ATTR_NO_ACL 1U /* its mode alone says who may search */
+#define BROKER_ATTR_EMPTY  2U /* MAKE: it had no name when it was watched already */
 
 /*
  * The client's half of a nonce. The nonce is made of both halves (wire/nonce.h), so neither side can choose a nonce, or
@@ -171,7 +175,7 @@ struct broker_open_reply {
 	uint32_t writable;  /* 1 if the id may be opened for writing, or the descriptor is O_RDWR instead of O_RDONLY */
 	uint32_t root;      /* 1 if the credential is uid 0 after the squash, which may use reserved blocks */
 	uint32_t any_groups; /* 1 if access does not depend on the credential's other groups */
-	uint32_t watched;    /* BROKER_OPEN_ATTR: 1 if the sidecar sends notices of changes of the file or directory */
+	uint32_t watched; /* BROKER_OPEN_ATTR, and MAKE of a directory: 1 if the sidecar sends notices of its changes */
 	struct broker_attr attr;
 };
 
@@ -239,7 +243,8 @@ struct broker_sync_dir {
 struct broker_lookup {
 	struct broker_fh dir;
 	struct broker_cred cred;
-	char name[256]; /* BROKER_MAX_NAME bytes at most, and a NUL; bytes past the NUL are zero */
+	char name[256];    /* BROKER_MAX_NAME bytes at most, and a NUL; bytes past the NUL are zero */
+	uint32_t asks_acl; /* 1: the reply tells BROKER_ATTR_NO_ACL of the directory */
 };
 
 /*
@@ -444,7 +449,7 @@ BROKER_ASSERT(broker_truncate, 216);
 BROKER_ASSERT(broker_truncated, 96);
 BROKER_ASSERT(broker_revoke, 8);
 BROKER_ASSERT(broker_sync_dir, 208);
-BROKER_ASSERT(broker_lookup, 464);
+BROKER_ASSERT(broker_lookup, 468);
 BROKER_ASSERT(broker_found, 320);
 BROKER_ASSERT(broker_make, 484);
 BROKER_ASSERT(broker_symlink, 980);

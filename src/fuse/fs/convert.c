@@ -38,6 +38,7 @@ bool broker_lookup_of_nfs(const struct nfs_call *call, struct broker_lookup *ret
 		return false;
 	*ret = (struct broker_lookup){.dir = request_broker_fh(&call->fh), .cred = request_broker_cred(&call->cred)};
 	memcpy(ret->name, call->name, length);
+	ret->asks_acl = call->asks_acl;
 	return true;
 }
 

@@ -38,8 +38,7 @@ static unsigned take_attributes(const struct fs *fs, struct inode *i, const stru
 	return attr_memory_tell(&i->attrs, attr, &limits, now_ms());
 }
 
-/* True if the mode lets everybody search the directory. The caller holds the inode's lock. */
-static bool all_may_search(const struct inode *dir)
+bool known_all_may_search(const struct inode *dir)
 {
 	const uint32_t search = S_IXUSR | S_IXGRP | S_IXOTH;
 
@@ -119,7 +118,7 @@ unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct n
 	if (!same_rights(i, attr))
 		i->known.openers++;
 	seconds = take_attributes(fs, i, attr, asked);
-	if (!all_may_search(i))
+	if (!known_all_may_search(i))
 		forget_names(fs, i);
 	if (known_is_outdated(i, asked)) {
 		attr_memory_doubt(&i->attrs);
@@ -347,16 +346,29 @@ bool known_tell_again(struct fs *fs, struct inode *i, const struct nfs_attr *ser
 	return true;
 }
 
+bool known_wants_no_acl(struct fs *fs, struct inode *dir)
+{
+	LOCKED(&dir->lock);
+	return !dir->known.no_acl && known_all_may_search(dir) && !fs->options->noacl && fs->forgets_names;
+}
+
+void known_no_acl(struct inode *dir, const struct nfs_attr *attr, uint64_t asked)
+{
+	LOCKED(&dir->lock);
+	if (!known_is_outdated(dir, asked) && attr_memory_is_version(&dir->attrs, attr))
+		dir->known.no_acl = true;
+}
+
 bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 {
 	LOCKED(&dir->lock);
-	if (!dir->known.asks_acl || fs->options->noacl || !fs->forgets_names)
+	if (!dir->known.asks_acl || dir->known.no_acl || fs->options->noacl || !fs->forgets_names)
 		return false;
 	if (dir->known.changing > 0)
 		return false; /* known_acl() would drop the answer: ask later */
 	dir->known.asks_acl = false;
 	*ret_epoch = dir->known.epoch;
-	return all_may_search(dir);
+	return known_all_may_search(dir);
 }
 
 void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, uint64_t asked)
@@ -375,7 +387,7 @@ static uint64_t names_until(struct fs *fs, struct inode *dir)
 	LOCKED(&dir->lock);
 	uint64_t until = known_is_watched(fs, dir) ? now_ms() + KNOWN_WATCHED_MS : dir->attrs.until_ms;
 
-	if (!dir->known.no_acl || !all_may_search(dir) || !known_names_are_believed(fs, dir) ||
+	if (!dir->known.no_acl || !known_all_may_search(dir) || !known_names_are_believed(fs, dir) ||
 		dir->known.changing > 0 || fs->options->lookupcache == LOOKUP_CACHE_NONE ||
 		now_ms() < dir->known.unrest_ms)
 		return 0;
@@ -417,7 +429,7 @@ void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inod
 	fs->moved = attr_clock_tick();
 	{
 		LOCKED(&to->lock);
-		if (to->known.believed_ms > now && all_may_search(to))
+		if (to->known.believed_ms > now && known_all_may_search(to))
 			return;
 	}
 	{

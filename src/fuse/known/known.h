@@ -40,8 +40,8 @@
  * comes: the kernel is told KNOWN_WATCHED_MS. The attributes keep the timeouts of the options, since notices do not
  * tell of size and times. A directory is watched from an answer of the sidecar that says so, through this mount's own
  * changes, until a notice of a foreign change, or until attributes arrive that the sidecar has not told. A foreign
- * change makes the kernel forget the names of all directories, so in a directory that others have changed within
- * KNOWN_UNREST_MS the kernel is told no names: then further changes there take nothing back.
+ * change makes the kernel forget the names of all directories, so in a directory that others have changed more than
+ * KNOWN_CALM times within KNOWN_UNREST_MS the kernel is told no names: then further changes there take nothing back.
  *
  * ESTALE makes all knowledge doubtful at once, because the kernel walks the path again only once, does not tell FUSE
  * that it does, and each step of the path may lead to another file.
@@ -57,7 +57,9 @@
 #include "fuse/node/inode.h"
 
 #define KNOWN_NAMES      131072
-#define KNOWN_UNREST_MS  1000 /* after a change by others the kernel asks for the names of the directory */
+#define KNOWN_UNREST_MS  1000 /* so long after too many changes by others the kernel asks for a directory's names */
+#define KNOWN_CALM       8    /* so many changes by others within that time are not too many */
+#define KNOWN_MADE       4096 /* names of a directory that is known whole; up to 64 KiB */
 #define KNOWN_OWN        4096 /* names that this mount has changed */
 #define KNOWN_OWN_MS     5000 /* after so long a notice is not of that change any more: it comes within milliseconds */
 #define KNOWN_WATCHED_MS 600000 /* for so long the kernel may believe names of a directory of which notices come */
@@ -281,6 +283,23 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
  */
 bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch);
 void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, uint64_t asked);
+
+/*
+ * known_wants_no_acl(): True if the sidecar should be asked with a LOOKUP whether the directory has an ACL.
+ * known_no_acl(): it has none. attr: its attributes in the same answer, which known_attributes() has got; an ACL that
+ * was set since has changed the ctime. asked: attr_clock() when the question was sent.
+ */
+bool known_wants_no_acl(struct fs *fs, struct inode *dir);
+void known_no_acl(struct inode *dir, const struct nfs_attr *attr, uint64_t asked);
+
+/*
+ * A directory that this mount has made is known whole, as far as the sidecar has found it empty: it has no names but
+ * those that known_may_have() was told before they were made. That ends with the directory's epoch, after KNOWN_MADE
+ * names, and with a name that somebody else has made; and nobody relies on it while the directory is not watched.
+ * mkdir: the answered call; known_attributes() has got its attributes.
+ */
+void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64_t asked);
+void known_may_have(struct inode *dir, const char *name);
 
 /*
  * For how many seconds the kernel may believe that a name in the directory is this file's, and that the directory has

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "fuse/known/cache.h"
 #include "fuse/known/known_parts.h"
+#include "table/keyed_hash.h"
 
 static size_t name_key(struct known_key *k, const struct inode *dir, uint64_t epoch, const char *name)
 {
@@ -20,16 +21,52 @@ static void drop_name(struct fs *fs, const struct inode *dir, uint64_t epoch, co
 	cache_drop(fs->names, &k, size);
 }
 
+/* ---- directories that this mount has made ---- */
+
+static uint64_t number_of(const char *name)
+{
+	return keyed_hash(name, strlen(name));
+}
+
+/* True if the directory is known whole in this epoch, and has not the name. The caller holds the directory's lock. */
+static bool lacks(const struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name)
+{
+	return dir->known.whole && dir->known.whole_epoch == epoch && known_is_watched(fs, dir) &&
+	       !number_set_has(&dir->known.names, number_of(name));
+}
+
+void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64_t asked)
+{
+	LOCKED(&dir->lock);
+	if (known_is_outdated(dir, asked) || !attr_memory_is_version(&dir->attrs, &mkdir->attr))
+		return;
+	dir->known.no_acl |= mkdir->no_acl;
+	dir->known.whole = mkdir->empty;
+	dir->known.whole_epoch = dir->known.epoch;
+	number_set_clear(&dir->known.names);
+}
+
+void known_may_have(struct inode *dir, const char *name)
+{
+	LOCKED(&dir->lock);
+	if (dir->known.whole && number_set_add(&dir->known.names, number_of(name), KNOWN_MADE) < 0)
+		dir->known.whole = false;
+	if (!dir->known.whole)
+		number_set_clear(&dir->known.names);
+}
+
 /*
  * The caller holds the directory's lock from its check of the epoch until the name is remembered, because a newer
  * answer must not be overwritten.
  */
-static void put_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh)
+static void put_name(struct fs *fs, struct inode *dir, const char *name, const struct nfs_fh *fh)
 {
 	static const struct nfs_fh nobody;
 	struct known_key k;
 	size_t size = name_key(&k, dir, dir->known.epoch, name);
 
+	if (fh && lacks(fs, dir, dir->known.epoch, name)) /* somebody else has made it */
+		dir->known.whole = false;
 	cache_put(fs->names, &k, size, fh ? fh : &nobody, sizeof(*fh));
 }
 
@@ -58,6 +95,16 @@ static bool find_name(struct fs *fs, const struct inode *dir, uint64_t epoch, co
 	size_t size = name_key(&k, dir, epoch, name);
 
 	return cache_get(fs->names, &k, size, ret, sizeof(*ret));
+}
+
+/* The same; length 0 also for a name that a directory has not that is known whole. Takes the directory's lock. */
+static bool find_or_lacks(struct fs *fs, struct inode *dir, uint64_t epoch, const char *name, struct nfs_fh *ret)
+{
+	if (find_name(fs, dir, epoch, name, ret))
+		return true;
+	LOCKED(&dir->lock);
+	ret->len = 0;
+	return lacks(fs, dir, epoch, name);
 }
 
 void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *name, const struct timespec *ctime)
@@ -138,7 +185,7 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	bool known;
 
 	if (fs->options->lookupcache == LOOKUP_CACHE_NONE || !walk(fs, dir, &epoch) ||
-		!known_has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP) || !find_name(fs, dir, epoch, name, &fh))
+		!known_may_search(fs, dir, epoch, cred) || !find_or_lacks(fs, dir, epoch, name, &fh))
 		return -EAGAIN;
 	if (fh.len == 0)
 		return fs->options->lookupcache == LOOKUP_CACHE_ALL ? -ENOENT : -EAGAIN;
@@ -176,7 +223,7 @@ bool known_owner(struct fs *fs, struct inode *dir, const char *name, struct inod
 	struct nfs_fh fh;
 	uint64_t epoch;
 
-	if (!known_current_epoch(fs, dir, &epoch) || !find_name(fs, dir, epoch, name, &fh))
+	if (!known_current_epoch(fs, dir, &epoch) || !find_or_lacks(fs, dir, epoch, name, &fh))
 		return false;
 	*ret = fh.len > 0 ? inode_table_find(fs->inodes, &fh) : NULL;
 	return fh.len == 0 || *ret;

@@ -67,9 +67,15 @@ static bool is_version(const struct inode *i, const struct known_notice *n)
 /* A foreign change of the directory. The caller holds its lock. */
 static enum known_noticed on_change(struct fs *fs, struct inode *dir)
 {
-	bool believed = dir->known.believed_ms > now_ms() && dir->known.believed_at >= fs->forgot;
+	uint64_t now = now_ms();
+	bool believed = dir->known.believed_ms > now && dir->known.believed_at >= fs->forgot;
 
-	dir->known.unrest_ms = now_ms() + KNOWN_UNREST_MS;
+	if (now - dir->known.foreign_ms >= KNOWN_UNREST_MS) {
+		dir->known.foreign_ms = now;
+		dir->known.foreign = 0;
+	}
+	if (++dir->known.foreign > KNOWN_CALM)
+		dir->known.unrest_ms = now + KNOWN_UNREST_MS;
 	known_doubt_locked(dir);
 	return believed ? NOTICED_FORGET : NOTICED_CHANGE;
 }

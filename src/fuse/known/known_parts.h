@@ -51,6 +51,12 @@ double known_told(struct inode *i, double seconds);
 /* Takes the lock. True if the names and rights of the directory may be believed; *ret is its epoch in both cases. */
 bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret);
 
+/* Takes the lock. True if the credential is known to be allowed to search the directory of that epoch. */
+bool known_may_search(struct fs *fs, struct inode *dir, uint64_t epoch, const struct nfs_cred *cred);
+
+/* True if the mode lets everybody search the directory. */
+bool known_all_may_search(const struct inode *dir);
+
 /* True if the credential is known to have all these ACCESS bits in that epoch of the directory. Needs no lock. */
 bool known_has_rights(struct fs *fs, const struct inode *dir, uint64_t epoch, const struct nfs_cred *cred,
 	uint32_t bits);

@@ -98,6 +98,16 @@ bool known_has_rights(struct fs *fs, const struct inode *dir, uint64_t epoch, co
 	return cache_get(fs->rights, &k, size, &allowed, sizeof(allowed)) && (allowed & bits) == bits;
 }
 
+bool known_may_search(struct fs *fs, struct inode *dir, uint64_t epoch, const struct nfs_cred *cred)
+{
+	{
+		LOCKED(&dir->lock);
+		if (dir->known.no_acl && dir->known.epoch == epoch && known_all_may_search(dir))
+			return true;
+	}
+	return known_has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP);
+}
+
 bool known_groups_matter(struct fs *fs, struct inode *dir, const struct nfs_attr *now, const struct nfs_cred *cred)
 {
 	bool group, others;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "table/hash_table.h"
+#include "table/number_set.h"
 #include "fuse/node/attr_memory.h"
 #include "fuse/node/named.h"
 #include "fuse/node/open_mode.h"
@@ -45,11 +46,18 @@ struct known {
 	unsigned walks;       /* names looked for in the directory in this epoch, or since an ACL answer was dropped */
 	uint64_t believed_ms; /* until then the kernel may walk through the directory without asking */
 	uint64_t believed_at; /* attr_clock() when the kernel was last told so */
-	uint64_t unrest_ms;   /* until then the kernel is not told so, since others change the directory */
+	uint64_t unrest_ms;   /* until then the kernel is not told so, since others change the directory much */
+	uint64_t foreign_ms;  /* now_ms() of a change by others; */
+	unsigned foreign;     /* and how many there were in the KNOWN_UNREST_MS from then on */
 	uint64_t named_ms;    /* until then the kernel may believe a name of this file without asking */
 	uint64_t tellings;    /* how often the kernel was told attributes with a timeout */
 	uint64_t trusts_ms;   /* until then the kernel may believe those attributes; 0: they were taken back */
 	bool mixed;           /* the kernel was told different attributes meanwhile, and may believe any of them */
+
+	/* Of a directory that this mount has made: the names that it may have, in one epoch; other names it has not. */
+	bool whole;
+	uint64_t whole_epoch;
+	struct number_set names; /* keyed hashes */
 };
 
 /* The remembered facts of a directory's default ACL; default_acl.h. */

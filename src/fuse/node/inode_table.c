@@ -85,6 +85,7 @@ static void free_inode(struct inode_table *t, struct inode *i)
 	slots_remove(&t->numbers, i->number);
 	write_log_done(&i->writes);
 	free(i->silly);
+	number_set_clear(&i->known.names);
 	(void)pthread_mutex_destroy(&i->lock);
 	free(i);
 	t->total--;

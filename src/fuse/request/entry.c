@@ -178,12 +178,18 @@ void request_find_entry(struct request *r, void (*then)(struct request *r))
 	entry_step(r);
 }
 
+/* True if the call's attributes are the inode's: of GETATTR, or of the new directory of MKDIR. */
+static bool is_of(const struct nfs_call *call, const struct inode *i)
+{
+	return call->proc == NFS_GETATTR || (call->proc == NFS_MKDIR && nfs_fh_equal(&call->new_fh, &i->fh));
+}
+
 double request_tell_attributes(struct request *r, struct inode *i, const struct nfs_attr *attr, struct stat *ret)
 {
 	double seconds;
 
 	attr_to_stat(&r->fs->namespaces, attr, ret);
-	seconds = known_attributes_watched(r->fs, i, attr, r->asked, r->call.watched && r->call.proc == NFS_GETATTR);
+	seconds = known_attributes_watched(r->fs, i, attr, r->asked, r->call.watched && is_of(&r->call, i));
 	if (i->decoy)
 		ret->st_rdev = 0;
 	/*
@@ -266,6 +272,8 @@ int request_make_entry(struct request *r, const char *name, struct fuse_entry_pa
 	memset(ret, 0, sizeof(*ret));
 	fill_attributes(r, i, ret);
 	known_named(r->fs, i, r->inode2 ? r->inode2 : r->inode, name, &r->entry_attr.ctime);
+	if (r->call.proc == NFS_MKDIR && nfs_fh_equal(&r->call.new_fh, &i->fh))
+		known_new_directory(i, &r->call, r->asked);
 	/* The kernel must ask with GETATTR, whose handler makes the server look at the file. */
 	if (server_refresh_needed(r->fs, i)) {
 		known_doubt(i);

@@ -180,6 +180,8 @@ static void learn(struct request *r)
 		if (!call->dir.has_after || (call->error < 0 && call->error != -ENOENT))
 			break;
 		(void)known_attributes_watched(fs, r->inode, &call->dir.after, r->asked, call->watched);
+		if (call->no_acl)
+			known_no_acl(r->inode, &call->dir.after, r->asked);
 		known_rights(fs, r->inode, &call->cred, NFS_ACCESS_LOOKUP, r->asked);
 		known_name(fs, r->inode, call->name, call->error == 0 ? &call->new_fh : NULL, r->asked);
 		break;
@@ -199,13 +201,38 @@ static void learn(struct request *r)
 	}
 }
 
+/* A directory that is known whole may have the names that the change makes, whatever its outcome. */
+static void note_names(const struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+
+	switch (call->proc) {
+	case NFS_CREATE:
+	case NFS_MKDIR:
+	case NFS_SYMLINK:
+	case NFS_MKNOD:
+		known_may_have(r->inode, call->name);
+		break;
+	case NFS_LINK:
+		known_may_have(r->inode2, call->name);
+		break;
+	case NFS_RENAME:
+		known_may_have(r->inode2, call->name2);
+		break;
+	default:
+		break;
+	}
+}
+
 void learn_from_question(struct request *r)
 {
 	r->asked = attr_clock();
 	r->changes = call_changes(r);
 	r->changed = r->changed || r->changes;
+	r->call.asks_acl = r->call.proc == NFS_LOOKUP && known_wants_no_acl(r->fs, r->inode);
 	if (!r->changes)
 		return;
+	note_names(r);
 	if (changes_openers(&r->call))
 		known_openers_change(r->inode);
 	known_change_begin(r->inode);

@@ -184,6 +184,9 @@ void change_take_made(const struct fs *fs, const struct broker_made *made, struc
 		return;
 	(void)nfs_fh_of_broker(&made->fh, &call->new_fh);
 	attr_of_broker(fs, &made->open.attr, &call->attr);
+	call->watched = call->proc == NFS_MKDIR && made->open.watched != 0;
+	call->no_acl = (made->open.attr.flags & BROKER_ATTR_NO_ACL) != 0;
+	call->empty = (made->open.attr.flags & BROKER_ATTR_EMPTY) != 0;
 }
 
 void change_take_changed(const struct fs *fs, const struct broker_changed *changed, struct nfs_call *call)

@@ -78,6 +78,7 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 	call->error = found->error;
 	call->by_sidecar = true;
 	call->watched = found->watched != 0;
+	call->no_acl = (found->dir.flags & BROKER_ATTR_NO_ACL) != 0;
 	call->has_attr = found->error == 0;
 	if (call->has_attr)
 		attr_of_broker(s->fs, &found->attr, &call->attr);
@@ -185,7 +186,7 @@ static void submit(struct server *server, struct nfs_call *call)
 {
 	struct shortcut *s = of_server(server);
 
-	call->watched = false;
+	call->watched = call->no_acl = call->empty = false;
 	if (!takes_shortcut(s, call))
 		to_server(&s->memory, call);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/names/directory.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/util.h"
@@ -88,4 +91,29 @@ int names_directory_sync(const struct names_directory *d)
 	if (d->fd < 0)
 		return 0;
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
+}
+
+uint32_t names_directory_acl(int fd)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+	if (getxattr(path, "system.posix_acl_access", NULL, 0) >= 0)
+		return 0;
+	return errno == ENODATA || errno == EOPNOTSUPP ? BROKER_ATTR_NO_ACL : 0;
+}
+
+uint32_t names_directory_empty(int fd)
+{
+	_Alignas(struct dirent64) char entries[512];
+	ssize_t size = getdents64(fd, entries, sizeof(entries));
+
+	for (ssize_t at = 0; at < size;) {
+		const struct dirent64 *e = (const struct dirent64 *)(entries + at);
+
+		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+			return 0;
+		at += e->d_reclen;
+	}
+	return size > 0 && getdents64(fd, entries, sizeof(entries)) == 0 ? BROKER_ATTR_EMPTY : 0;
 }

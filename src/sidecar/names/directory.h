@@ -38,5 +38,14 @@ void names_directory_after(struct names_directory *d, struct broker_wcc *ret);
 /* True if the kernel lets the thread's present credentials change names here. */
 bool names_directory_may_change(const struct names_directory *d);
 
+/*
+ * BROKER_ATTR_NO_ACL, if the filesystem has no ACL for the directory behind this descriptor, which may be O_PATH; or 0.
+ * NFS-Ganesha without ACLs goes by the mode also where there is an ACL, so 0 decides nothing.
+ */
+uint32_t names_directory_acl(int fd);
+
+/* BROKER_ATTR_EMPTY, if the directory behind this descriptor, which is not O_PATH, has no name; or 0. */
+uint32_t names_directory_empty(int fd);
+
 /* fsync(2), by which the names are stable. 0 or a negative errno. */
 int names_directory_sync(const struct names_directory *d);

@@ -63,6 +63,8 @@ static int look_up(const struct grant_context *g, const struct broker_lookup *re
 	file = (struct access_file){.fd = dir, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
 	if (!g->server->may_search(&file, &cred))
 		return -EACCES;
+	if (request->asks_acl != 0)
+		reply->dir.flags = names_directory_acl(dir);
 	fd = r = open_name(dir, request->name, &cred);
 	return r < 0 ? r : describe(g, fd, &stx, reply);
 }

@@ -145,6 +145,20 @@ void names_make(struct grant_context *g, const struct broker_make *request, stru
 	reply->open = granted;
 }
 
+/* Reading the new directory must not change its atime, which needs CAP_FOWNER. */
+void names_look_into(const struct names_directory *dir, const char *name, struct broker_attr *attr)
+{
+	_cleanup_close_ int fd = openat(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NOATIME | O_NOFOLLOW | O_CLOEXEC);
+	struct broker_attr now;
+	struct statx stx;
+
+	if (fd < 0 || grant_attributes(fd, &stx, &now) < 0 || now.fileid != attr->fileid)
+		return;
+	*attr = now;
+	/* After the attributes were read: an ACL or a name that comes later changes them. */
+	attr->flags = names_directory_acl(fd) | names_directory_empty(fd);
+}
+
 void names_symlink(struct grant_context *g, const struct broker_symlink *request, struct names_directory *dir,
 	struct broker_made *reply)
 {

@@ -21,3 +21,10 @@ void names_make(struct grant_context *g, const struct broker_make *request, stru
 	struct broker_made *reply, struct grant *ret_grant);
 void names_symlink(struct grant_context *g, const struct broker_symlink *request, struct names_directory *dir,
 	struct broker_made *reply);
+
+/*
+ * Reads the attributes of a directory that names_make() has made once more, with their flags: after the session has
+ * begun to watch the directory, so that each name is either seen here or noticed. Leaves them as they are if the name
+ * leads to another directory by now, or without CAP_FOWNER.
+ */
+void names_look_into(const struct names_directory *dir, const char *name, struct broker_attr *attr);

@@ -71,6 +71,19 @@ static int answer_made(struct session *s, const struct packet *p, bool stable, s
 	return r;
 }
 
+/* The client goes on to know the names of a directory that it has made: it is told of those that others make. */
+static void watch_new(struct session *s, const struct location *at, const char *name, const struct names_directory *dir,
+	struct broker_made *reply)
+{
+	struct nfs_handle h;
+
+	if (s->locator.table->server->decode(&reply->fh, &h) != REASON_NONE)
+		return;
+	reply->open.watched = listener_watch(s->listener, at->mount, &h, &reply->fh, true);
+	if (reply->open.watched)
+		names_look_into(dir, name, &reply->open.attr);
+}
+
 int session_on_make(struct session *s, struct packet *p)
 {
 	const struct broker_make *body = &p->body.make;
@@ -90,6 +103,8 @@ int session_on_make(struct session *s, struct packet *p)
 	g.trusted = s->trusted;
 	g.may_register = place;
 	names_make(&g, body, &dir, &reply, &grant);
+	if (S_ISDIR(body->mode) && reply.error == 0 && reply.reason == REASON_NONE)
+		watch_new(s, &at, body->name, &dir, &reply);
 	session_settle_grant(s, place, &reply.fh, reply.error == 0 && S_ISREG(body->mode) ? body->open_flags : 0,
 		&reply.open, &grant, at.mount);
 	return answer_made(s, p, is_stable(s, body->flags), &dir, &reply, grant.given);

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* A directory that this mount has made is known whole: which names it has not, without a question, and until when. */
+#include "cmocka_setup.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "fuse/fs/fs.h"
+#include "fuse/known/cache.h"
+#include "fuse/known/known.h"
+#include "fuse/known/known_parts.h"
+
+static const struct nfs_cred user = {.uid = 1001, .gid = 2001};
+static struct fs fs;
+static struct mount_options options;
+static struct inode *dir, *file;
+
+static struct nfs_attr attributes(mode_t mode, uint64_t fileid, long version)
+{
+	return (struct nfs_attr){.mode = mode,
+		.fileid = fileid,
+		.nlink = 1,
+		.ctime = {.tv_sec = 5, .tv_nsec = version}};
+}
+
+static struct inode *make_inode(uint8_t n, mode_t mode)
+{
+	struct nfs_fh fh = {.len = 4, .data = {n}};
+	struct nfs_attr attr = attributes(mode, n, 1);
+	struct inode *i;
+
+	assert_int_equal(inode_table_get(fs.inodes, &fh, &attr, &i), 0);
+	return i;
+}
+
+static int setup(void **state)
+{
+	memset(&fs, 0, sizeof(fs));
+	options_init(&options);
+	fs.options = &options;
+	fs.forgets_names = true;
+	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0)
+		return -1;
+	dir = make_inode(1, S_IFDIR | 0755);
+	file = make_inode(2, S_IFREG);
+	fs.leased_from = attr_clock_tick();
+	fs.leased = 1;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)inode_unref(fs.inodes, dir);
+	(void)inode_unref(fs.inodes, file);
+	fs.inodes = inode_table_free(fs.inodes);
+	fs.names = cache_free(fs.names);
+	fs.rights = cache_free(fs.rights);
+	return 0;
+}
+
+/* Attributes of the directory arrive. */
+static void see(long version)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, version);
+
+	(void)known_attributes(&fs, dir, &attr, attr_clock());
+}
+
+/* The answer to MKDIR arrives. */
+static void made(long version, bool empty, bool no_acl)
+{
+	struct nfs_call mkdir = {.attr = attributes(S_IFDIR | 0755, 1, version), .empty = empty, .no_acl = no_acl};
+
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
+
+	(void)known_attributes_watched(&fs, dir, &attr, attr_clock(), true);
+	known_new_directory(dir, &mkdir, attr_clock());
+}
+
+static int look_up(const char *name)
+{
+	struct inode *i = NULL;
+	struct nfs_attr attr;
+	double seconds;
+	int r = known_lookup(&fs, dir, name, &user, &i, &attr, &seconds);
+
+	(void)inode_unref(fs.inodes, i);
+	return r;
+}
+
+/* This mount makes a name, and the answer continues what is known of the directory, or does not. */
+static void make_name(const char *name, long before, long after)
+{
+	struct nfs_wcc wcc = {.has_before = true, .has_after = true};
+	uint64_t asked;
+
+	wcc.after = attributes(S_IFDIR | 0755, 1, after);
+	wcc.ctime_before.tv_sec = 5;
+	wcc.ctime_before.tv_nsec = before;
+	known_may_have(dir, name);
+	known_change_begin(dir);
+	(void)known_change_end(&fs, dir, &wcc, attr_clock(), &asked);
+}
+
+static void a_new_directory_lacks_all_names(void **state)
+{
+	struct inode *owner = file;
+
+	assert_int_equal(look_up("name"), -EAGAIN);
+	made(1, true, true);
+	assert_int_equal(look_up("name"), -ENOENT);
+	assert_int_equal(look_up(""), -ENOENT);
+	assert_true(known_owner(&fs, dir, "name", &owner));
+	assert_null(owner);
+	assert_true(known_absence_seconds(&fs, dir) > 0);
+}
+
+static void without_notices_the_server_is_asked(void **state)
+{
+	made(1, true, true);
+	fs.leased = 0;
+	assert_int_equal(look_up("name"), -EAGAIN);
+	fs.leased = 2;
+	assert_int_equal(look_up("name"), -EAGAIN);
+}
+
+static void only_the_sidecar_knows_that_it_is_empty(void **state)
+{
+	made(1, false, true);
+	assert_int_equal(look_up("name"), -EAGAIN);
+}
+
+static void attributes_of_another_time_say_nothing(void **state)
+{
+	made(2, true, true);
+	assert_int_equal(look_up("name"), -EAGAIN);
+	assert_true(known_absence_seconds(&fs, dir) == 0);
+}
+
+static void who_may_search_must_be_known(void **state)
+{
+	made(1, true, false);
+	assert_int_equal(look_up("name"), -EAGAIN);
+	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	assert_int_equal(look_up("name"), -ENOENT);
+	assert_true(known_absence_seconds(&fs, dir) == 0); /* the kernel would tell everybody */
+}
+
+static void own_names_are_asked_for(void **state)
+{
+	made(1, true, true);
+	known_may_have(dir, "early");
+	assert_int_equal(look_up("early"), -EAGAIN);
+	make_name("late", 1, 2);
+	assert_int_equal(look_up("late"), -EAGAIN);
+	known_name(&fs, dir, "late", &file->fh, attr_clock());
+	assert_int_equal(look_up("other"), -ENOENT);
+}
+
+static void a_change_by_others_ends_that(void **state)
+{
+	made(1, true, true);
+	make_name("name", 2, 3);
+	assert_int_equal(look_up("other"), -EAGAIN);
+	see(3);
+	assert_int_equal(look_up("other"), -EAGAIN);
+}
+
+static void a_name_by_others_ends_that(void **state)
+{
+	made(1, true, true);
+	known_name(&fs, dir, "theirs", &file->fh, attr_clock());
+	assert_int_equal(look_up("other"), -EAGAIN);
+}
+
+static void an_absent_name_ends_nothing(void **state)
+{
+	made(1, true, true);
+	known_name(&fs, dir, "absent", NULL, attr_clock());
+	assert_int_equal(look_up("other"), -ENOENT);
+}
+
+static void there_is_a_limit(void **state)
+{
+	char name[32];
+
+	made(1, true, true);
+	for (unsigned n = 0; n < KNOWN_MADE; n++) {
+		(void)snprintf(name, sizeof(name), "name%u", n);
+		known_may_have(dir, name);
+	}
+	assert_int_equal(look_up("other"), -ENOENT);
+	known_may_have(dir, "one more");
+	assert_int_equal(look_up("other"), -EAGAIN);
+	assert_null(dir->known.names.slots);
+}
+
+static void lookupcache_is_obeyed(void **state)
+{
+	made(1, true, true);
+	options.lookupcache = LOOKUP_CACHE_POSITIVE;
+	assert_int_equal(look_up("name"), -EAGAIN);
+	options.lookupcache = LOOKUP_CACHE_NONE;
+	assert_int_equal(look_up("name"), -EAGAIN);
+}
+
+static void the_sidecar_is_asked_for_an_acl_once(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
+
+	see(1);
+	assert_true(known_wants_no_acl(&fs, dir));
+	known_no_acl(dir, &attr, attr_clock());
+	assert_false(known_wants_no_acl(&fs, dir));
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	see(2); /* the change may have been an ACL */
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	known_no_acl(dir, &attr, attr_clock()); /* of the directory before that */
+	assert_true(known_wants_no_acl(&fs, dir));
+	options.noacl = true;
+	assert_false(known_wants_no_acl(&fs, dir));
+}
+
+static void an_answer_from_before_a_change_says_nothing(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
+	uint64_t asked = attr_clock();
+
+	see(1);
+	known_doubt(dir);
+	known_no_acl(dir, &attr, asked);
+	assert_true(known_wants_no_acl(&fs, dir));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_new_directory_lacks_all_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_notices_the_server_is_asked, setup, teardown),
+		cmocka_unit_test_setup_teardown(only_the_sidecar_knows_that_it_is_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(attributes_of_another_time_say_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(who_may_search_must_be_known, setup, teardown),
+		cmocka_unit_test_setup_teardown(own_names_are_asked_for, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_change_by_others_ends_that, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_by_others_ends_that, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_absent_name_ends_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(there_is_a_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(lookupcache_is_obeyed, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_sidecar_is_asked_for_an_acl_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_from_before_a_change_says_nothing, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
