@@ -28,11 +28,14 @@ static uint64_t number_of(const char *name)
 	return keyed_hash(name, strlen(name));
 }
 
-/* True if the directory is known whole in this epoch, and has not the name. The caller holds the directory's lock. */
+/*
+ * True if the directory is known whole in this epoch, and has not the name; false for a name that is too long, of which
+ * the server says so. The caller holds the directory's lock.
+ */
 static bool lacks(const struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name)
 {
 	return dir->known.whole && dir->known.whole_epoch == epoch && known_is_watched(fs, dir) &&
-	       !number_set_has(&dir->known.names, number_of(name));
+	       strlen(name) <= NFS_NAME_MAX && !number_set_has(&dir->known.names, number_of(name));
 }
 
 void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64_t asked)

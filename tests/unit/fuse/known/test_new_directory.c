@@ -117,6 +117,17 @@ static void a_new_directory_lacks_all_names(void **state)
 	assert_true(known_absence_seconds(&fs, dir) > 0);
 }
 
+static void the_server_refuses_long_names(void **state)
+{
+	char name[NFS_NAME_MAX + 2] = {0};
+
+	made(1, true, true);
+	memset(name, 'x', NFS_NAME_MAX);
+	assert_int_equal(look_up(name), -ENOENT);
+	name[NFS_NAME_MAX] = 'x';
+	assert_int_equal(look_up(name), -EAGAIN);
+}
+
 static void without_notices_the_server_is_asked(void **state)
 {
 	made(1, true, true);
@@ -238,6 +249,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_new_directory_lacks_all_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_server_refuses_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_notices_the_server_is_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_the_sidecar_knows_that_it_is_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(attributes_of_another_time_say_nothing, setup, teardown),
