@@ -12,8 +12,8 @@ command.
 
 The first lines of a test have its marks: "# build: plain" (not the sanitizer build), "# needs: passthrough server" (the parts
 that LOCALIOFS_REQUIRE forbids to skip for), "# timeout: SECONDS", "# alone: WHY" (with no other test beside it),
-"# waits: yes" (needs no CPU of its own), and "# on: ext4 xfs btrfs overlay knfsd io_uring", the filesystems, servers and
-transport that tools/test runs the test on.
+"# waits: yes" (needs no CPU of its own), "# on: ext4 xfs btrfs overlay knfsd io_uring", the filesystems, servers and
+transport that tools/test runs the test on, and "# long: knfsd", those of them that only the long run has.
 LOCALIOFS_FS, LOCALIOFS_SERVER and LOCALIOFS_TRANSPORT=uring choose one of them:
 LOCALIOFS_SERVER=knfsd tests/integration/mount/test-mount-helper.
 """
