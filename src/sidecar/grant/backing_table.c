@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/grant/backing_table.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #include "table/keyed_hash.h"
@@ -102,13 +103,29 @@ const struct backing *backing_table_find(const struct backing_table *t, int32_t 
 	return find(t, id);
 }
 
-const struct backing *backing_table_find_file(const struct backing_table *t, const struct broker_fh *fh,
+static struct backing *find_file(const struct backing_table *t, const struct broker_fh *fh,
 	const struct export_mount *mount)
 {
 	const struct file_key key = {.fh = fh, .mount = mount};
 	struct hash_node *node = hash_table_find(&t->by_handle, keyed_hash(fh->data, fh->length), is_file, &key);
 
 	return node != NULL ? CONTAINER_OF(node, struct backing, by_handle) : NULL;
+}
+
+const struct backing *backing_table_find_file(const struct backing_table *t, const struct broker_fh *fh,
+	const struct export_mount *mount)
+{
+	return find_file(t, fh, mount);
+}
+
+int backing_table_lend(struct backing_table *t, const struct broker_fh *fh, const struct export_mount *mount)
+{
+	struct backing *b = find_file(t, fh, mount);
+	int fd = b == NULL || b->lent ? -1 : fcntl(b->fd, F_DUPFD_CLOEXEC, 3);
+
+	if (fd >= 0)
+		b->lent = true;
+	return fd;
 }
 
 static void make_read_only(void *unused, struct hash_node *node)

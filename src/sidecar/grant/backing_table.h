@@ -22,6 +22,7 @@ struct backing {
 	int32_t id;
 	int fd;                  /* the table owns it */
 	bool writable;           /* the session may change the file */
+	bool lent;               /* the table's: backing_table_lend() */
 	struct broker_cred cred; /* the credential with which the kernel writes to the file */
 	struct export_mount *mount;
 	uint32_t handle_length; /* the table's */
@@ -53,6 +54,12 @@ const struct backing *backing_table_find(const struct backing_table *t, int32_t 
  */
 const struct backing *backing_table_find_file(const struct backing_table *t, const struct broker_fh *fh,
 	const struct export_mount *mount);
+/*
+ * A duplicate of the descriptor of a file's entry, for a change that takes a lease of it; -1 if there is none. A lease
+ * belongs to the descriptor and all its duplicates, so that of two changes the first to end would take it from the
+ * other: each entry is lent once.
+ */
+int backing_table_lend(struct backing_table *t, const struct broker_fh *fh, const struct export_mount *mount);
 /* Any thread: shows look() all entries, under the lock. The descriptors are open in the table of the session's thread.
  */
 void backing_table_look(struct backing_table *t, void (*look)(const struct backing *b, void *arg), void *arg);

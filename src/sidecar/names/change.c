@@ -9,6 +9,8 @@
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 
+#define END_LEASE_TRIES 10
+
 struct name_change *name_change_new(uint32_t type, bool stable)
 {
 	struct name_change *c = calloc(1, sizeof(*c));
@@ -17,7 +19,7 @@ struct name_change *name_change_new(uint32_t type, bool stable)
 		return NULL;
 	c->type = type;
 	c->stable = stable;
-	c->dir.fd = c->dir2.fd = c->file = c->given = -1;
+	c->dir.fd = c->dir2.fd = c->file = c->given = c->kept = -1;
 	return c;
 }
 
@@ -29,6 +31,7 @@ struct name_change *name_change_free(struct name_change *c)
 	names_directory_close(&c->dir2);
 	close_fdp(&c->file);
 	close_fdp(&c->given);
+	close_fdp(&c->kept);
 	free(c);
 	return NULL;
 }
@@ -179,12 +182,49 @@ static struct fd_path path_of(int fd)
 	return p;
 }
 
+/* Takes or gives up a lease. The file's owner may do both without CAP_LEASE. */
+static int set_lease(const struct name_change *c, int fd, int kind)
+{
+	struct broker_cred owner = c->cred;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	owner.uid = st.st_uid;
+	r = thread_cred_become(&owner);
+	if (r >= 0 && fcntl(fd, F_SETLEASE, kind) < 0)
+		r = -errno;
+	thread_cred_restore();
+	return r;
+}
+
+/* True if the descriptor is a last name's regular file; *ret_st has its attributes. */
+static bool has_one_name(int fd, struct stat *ret_st)
+{
+	return fstat(fd, ret_st) >= 0 && S_ISREG(ret_st->st_mode) && ret_st->st_nlink <= 1;
+}
+
+/* True if the session's kept descriptor is of the file that loses the name. */
+static bool is_kept(const struct name_change *c, const struct stat *victim)
+{
+	struct stat kept;
+
+	return c->kept >= 0 && fstat(c->kept, &kept) >= 0 && kept.st_dev == victim->st_dev &&
+	       kept.st_ino == victim->st_ino;
+}
+
 /*
  * NFS-Ganesha keeps files open that its clients have read or written. A file that loses its last name past Ganesha
  * keeps its space until Ganesha closes it, perhaps for days, and no request by a handle makes Ganesha close it. So the
  * last name of a file goes only while no process has the file open. A write lease proves that (fs/locks.c
- * check_conflicting_open), and while it is held, no process opens the file. The file's owner may take a lease without
- * CAP_LEASE.
+ * check_conflicting_open), and while it is held, no process opens the file.
+ *
+ * The kernel grants the lease to the only open descriptor of a file. If the session keeps one, for an idle backing id,
+ * that one must have the lease. The kernel opens a file anew for each open file that uses the id, so an id in use is
+ * seen as any other process's. Until the client releases the id, which it does when the kernel forgets the file, the
+ * file without a name keeps its space, as after a REMOVE by NFS-Ganesha. If the sidecar is killed while it has the
+ * lease, the id keeps the lease, too: an open of the file waits until the id is released, or for fs.lease-break-time.
  *
  * 0 with a descriptor that has the lease; -1 in it: the file is no regular file, or the name is not its last. -EBUSY if
  * the file is open.
@@ -192,37 +232,60 @@ static struct fd_path path_of(int fd)
 static int lease_last_name(const struct name_change *c, int *ret_fd)
 {
 	struct fd_path path = path_of(c->file);
-	struct broker_cred owner = c->cred;
 	_cleanup_close_ int fd = -1;
 	struct stat st;
-	int r;
 
 	*ret_fd = -1;
-	if (fstat(c->file, &st) < 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1)
+	if (!has_one_name(c->file, &st))
 		return 0;
-	fd = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
+	if (is_kept(c, &st))
+		fd = fcntl(c->kept, F_DUPFD_CLOEXEC, 3);
+	else
+		fd = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || set_lease(c, fd, F_WRLCK) < 0)
 		return -EBUSY;
-	owner.uid = st.st_uid;
-	r = thread_cred_become(&owner);
-	if (r >= 0 && fcntl(fd, F_SETLEASE, F_WRLCK) < 0)
-		r = -EBUSY;
-	thread_cred_restore();
-	if (r >= 0)
-		*ret_fd = steal_fd(&fd);
-	return r;
+	*ret_fd = steal_fd(&fd);
+	return 0;
+}
+
+/*
+ * A lease of the session's descriptor would stay after this change. If the file gets another owner meanwhile, the
+ * former one may not give the lease up, so it is tried again.
+ */
+static void end_lease(const struct name_change *c, int fd)
+{
+	unsigned tries = END_LEASE_TRIES;
+
+	while (fd >= 0 && c->kept >= 0 && set_lease(c, fd, F_UNLCK) == -EACCES && --tries > 0)
+		;
+}
+
+/* An O_PATH descriptor of what a REMOVE or RENAME takes its name from; -1 if nothing has the name. */
+static int open_victim(const struct name_change *c)
+{
+	const char *name = c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2;
+
+	return openat(c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* Opens what a REMOVE or RENAME takes its name from, and takes the lease. */
 static int find_victim(struct name_change *c, int *ret_lease)
 {
-	const char *name = c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2;
-
 	*ret_lease = -1;
 	if ((c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
 		return 0;
-	c->file = openat(c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	c->file = open_victim(c);
 	return c->file < 0 ? 0 : lease_last_name(c, ret_lease);
+}
+
+bool name_change_victim(const struct name_change *c, struct broker_fh *ret)
+{
+	_cleanup_close_ int fd = server_remembers(c) ? open_victim(c) : -1;
+	struct nfs_handle handle = c->handle;
+	struct stat st;
+
+	return fd >= 0 && has_one_name(fd, &st) && export_mount_handle(fd, &handle) >= 0 &&
+	       c->server->encode(&handle, ret) >= 0;
 }
 
 static int remove_name(const struct name_change *c)
@@ -374,6 +437,7 @@ void name_change_run(struct name_change *c)
 	if (r >= 0)
 		r = change(c, &sure);
 	thread_cred_restore();
+	end_lease(c, lease);
 	names_directory_after(&c->dir, &reply->dir);
 	names_directory_after(&c->dir2, &reply->dir2);
 	if (c->type == BROKER_RENAME && c->dir2.fd < 0)

@@ -32,6 +32,7 @@ struct name_change {
 	struct broker_changed changed;    /* the reply */
 	struct broker_made made;          /* the reply of MAKE and SYMLINK */
 	int given;                        /* MAKE: the descriptor that goes with the reply; or -1 */
+	int kept; /* REMOVE, RENAME: the session's own descriptor of what has the name, lent to this change; or -1 */
 };
 
 /* An empty change; NULL without memory. Free with name_change_free(). */
@@ -49,6 +50,12 @@ int name_change_rename(struct name_change *c, const struct grant_context *g, con
 int name_change_link(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
 	const struct broker_link *request);
 int name_change_setattr(struct name_change *c, const struct grant_context *g, const struct broker_setattr *request);
+
+/*
+ * The handle of a prepared REMOVE's or RENAME's file that will lose its last name, for which the change takes the
+ * session's descriptor in c->kept. False if it needs none.
+ */
+bool name_change_victim(const struct name_change *c, struct broker_fh *ret);
 
 /* Makes the change, and fills the reply. May wait. */
 void name_change_run(struct name_change *c);

@@ -148,6 +148,18 @@ static int start(struct session *s, const struct packet *p, struct name_change *
 	return packet_send(s->client->socket, p->header.type | BROKER_REPLY, p->header.id, &refused, -1);
 }
 
+/*
+ * Lends a prepared change the session's descriptor of the file that will lose its last name. A RENAME to another
+ * directory gets none: a waiting job has two descriptors at most (SPARE_FDS of session.c).
+ */
+static void lend(struct session *s, struct name_change *c, const struct export_mount *mount)
+{
+	struct broker_fh victim;
+
+	if (c->dir2.fd < 0 && backing_table_count(&s->ids) > 0 && name_change_victim(c, &victim))
+		c->kept = backing_table_lend(&s->ids, &victim, mount);
+}
+
 /* True if both places are below one mount of one export. */
 static bool is_same_export(const struct location *a, const struct location *b)
 {
@@ -163,6 +175,8 @@ int session_on_remove(struct session *s, struct packet *p)
 	struct grant_context g = context(s, &at);
 	int r = reason != REASON_NONE ? session_error_of(reason) : c != NULL ? name_change_remove(c, &g, body) : 0;
 
+	if (r >= 0 && c != NULL)
+		lend(s, c, at.mount);
 	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
 }
 
@@ -180,6 +194,8 @@ int session_on_rename(struct session *s, struct packet *p)
 	r = reason != REASON_NONE ? session_error_of(reason) : is_same_export(&at, &at2) ? 0 : -EXDEV;
 	if (r >= 0 && c != NULL)
 		r = name_change_rename(c, &g, &g2, body);
+	if (r >= 0 && c != NULL)
+		lend(s, c, at.mount);
 	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
 }
 

@@ -17,7 +17,7 @@
 
 #define MAX_IDS 16384
 /* descriptors of RLIMIT_NOFILE that no backing file may use */
-#define SPARE_FDS   (2 * FILE_JOBS_PENDING + 3 * FILE_JOBS_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
+#define SPARE_FDS   (2 * FILE_JOBS_PENDING + 4 * FILE_JOBS_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
 #define ANNOUNCE_MS 10000
 #define IDLE_MS     60000 /* without requests and ids for so long, a session drops its references to the mounts */
 
