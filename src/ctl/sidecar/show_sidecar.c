@@ -79,6 +79,38 @@ static void show_self(FILE *to, const json_t *view)
 	print_counts(to, json_object_get(limits, "reached"));
 }
 
+/* The requests of a kind: an object of the view's "requests". */
+static int64_t answered(const json_t *request)
+{
+	return number_at(request, "done") + number_at(request, "error") + number_at(request, "server");
+}
+
+static void show_requests(FILE *to, const json_t *view)
+{
+	const json_t *notices = json_object_get(view, "notices"), *request;
+	json_t *requests = json_object_get(view, "requests");
+	const char *name, *between = "";
+
+	(void)fprintf(to, "  requests      ");
+	json_object_foreach (requests, name, request) {
+		(void)fprintf(to, "%s%s %" PRId64, between, name, answered(request));
+		between = ", ";
+	}
+	(void)fprintf(to, "%s\n  left          to the NFS server: ", *between ? "" : "none");
+	print_counts(to, json_object_get(view, "left_to_server"));
+	if (is_at(notices, "watching"))
+		(void)fprintf(to,
+			"  notices       %" PRId64 " sessions know %" PRId64 " objects on %" PRId64
+			" filesystems; %" PRId64 " events, %" PRId64 " overflows; sent: ",
+			number_at(notices, "sessions"), number_at(notices, "objects"),
+			number_at(notices, "filesystems"), number_at(notices, "events"),
+			number_at(notices, "overflows"));
+	else
+		(void)fprintf(to, "  notices       none now: see the sidecar's log; %" PRId64 " overflows; sent: ",
+			number_at(notices, "overflows"));
+	print_counts(to, json_object_get(notices, "sent"));
+}
+
 static void show_registries(FILE *to, const json_t *list)
 {
 	const json_t *r;
@@ -151,6 +183,7 @@ void show_sidecar(FILE *to, const json_t *view)
 	const json_t *session;
 
 	show_self(to, view);
+	show_requests(to, view);
 	show_registries(to, json_object_get(view, "registries"));
 	show_exports(to, json_object_get(view, "exports"), number_at(view, "exports_left_out"));
 	for (size_t n = 0; (session = json_array_get(json_object_get(view, "sessions"), n)) != NULL; n++)

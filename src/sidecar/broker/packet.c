@@ -121,6 +121,12 @@ int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd
 	return n < 0 ? -errno : 0;
 }
 
+int packet_reply(int socket, struct counters *c, uint32_t type, uint64_t id, const void *reply, int fd)
+{
+	counters_reply(c, type, reply);
+	return packet_send(socket, type | BROKER_REPLY, id, reply, fd);
+}
+
 int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason)
 {
 	struct broker_status s = {.error = error, .reason = reason};

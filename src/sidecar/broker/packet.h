@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "localiofs/broker_protocol.h"
+#include "sidecar/broker/counters.h"
 
 struct packet {
 	struct broker_header header;
@@ -57,5 +58,7 @@ int packet_receive(int socket, bool with_fd, struct packet *ret);
  * not read within the socket's timeout.
  */
 int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd);
-/* The same with a struct broker_status as body. */
+/* Sends the reply to a request of this type, and counts the request before. */
+int packet_reply(int socket, struct counters *c, uint32_t type, uint64_t id, const void *reply, int fd);
+/* packet_send() with a struct broker_status as body. */
 int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason);

@@ -160,6 +160,7 @@ json_t *view_json(const struct view *v)
 	add_probes(all, v);
 	add_registries(all, v);
 	add_opens(all, v);
+	view_add_requests(all, v);
 	add_limits(all, v);
 	(void)export_table_unref(t);
 	return all;

@@ -33,6 +33,11 @@ json_t *view_json(const struct view *v);
 /* view_exports.c: adds "exports" and "exports_left_out". */
 void view_add_exports(json_t *to, const struct export_table *t);
 
+/* view_requests.c: adds "requests", "left_to_server" and "notices". */
+void view_add_requests(json_t *to, const struct view *v);
+/* view_requests.c: the name of a request on files; NULL if the type is none. */
+const char *view_request_name(uint32_t type);
+
 /*
  * view_session.c: a session under the lock of its broker. Counts *files down for each file that it names, and ends the
  * list of files at 0.

@@ -3,6 +3,7 @@
 
 #include "sidecar/exports/export_table.h"
 #include "sidecar/exports/server_kind.h"
+#include "sidecar/notices/notices.h"
 
 static int64_t value(atomic_uint_fast64_t *counter)
 {
@@ -98,6 +99,53 @@ static void put_counters(struct metrics_text *m, struct counters *c)
 #undef X
 }
 
+static void put_requests(struct metrics_text *m, struct counters *c)
+{
+	static const char *const words[] = {
+#define X(name, word) word,
+		COUNTERS_ANSWERS(X)
+#undef X
+	};
+
+	metrics_family(m, METRICS_COUNTER, "requests", "", "Requests on files and names, by answer");
+	for (uint32_t type = 0; type < COUNTERS_TYPES; type++) {
+		const char *request = view_request_name(type);
+
+		for (size_t n = 0; request != NULL && n < ARRAY_SIZE(words); n++) {
+			const struct metrics_label labels[] = {{"request", request}, {"answer", words[n]}};
+
+			metrics_value(m, labels, ARRAY_SIZE(labels), value(&c->requests[type][n]));
+		}
+	}
+	metrics_family(m, METRICS_COUNTER, "left_to_server", "", "Requests that only the NFS server can answer");
+#define X(name, number, code, text) labelled(m, "reason", code, value(&c->left[number]));
+	REASON_TABLE(X)
+#undef X
+}
+
+static void put_notices(struct metrics_text *m, const struct view *v)
+{
+	struct notices_state now;
+
+	notices_look(v->brokers[0].notices, &now);
+	metrics_family(m, METRICS_GAUGE, "notices_watching", "", "True if the sidecar can watch filesystems");
+	metrics_value(m, NULL, 0, now.watching);
+	metrics_family(m, METRICS_GAUGE, "notices_sessions", "", "Sessions that asked for notices of changes");
+	metrics_value(m, NULL, 0, now.sessions);
+	metrics_family(m, METRICS_GAUGE, "notices_filesystems", "", "Filesystems that are watched");
+	metrics_value(m, NULL, 0, now.filesystems);
+	metrics_family(m, METRICS_GAUGE, "notices_objects", "", "Files and directories that sessions know");
+	metrics_value(m, NULL, 0, (int64_t)now.objects);
+	metrics_family(m, METRICS_COUNTER, "notices_events", "", "Changes that the kernel has told");
+	metrics_value(m, NULL, 0, (int64_t)now.events);
+	metrics_family(m, METRICS_COUNTER, "notices_overflows", "", "How often the kernel lost changes");
+	metrics_value(m, NULL, 0, (int64_t)now.overflows);
+	metrics_family(m, METRICS_COUNTER, "notices_sent", "", "Notices by kind");
+#define X(name, word) labelled(m, "kind", word, value(&v->counters->notices[COUNTERS_NOTICE_##name]));
+	COUNTERS_NOTICES(X)
+#undef X
+}
+
 static void on_scrape(struct metrics_text *m, void *arg)
 {
 	const struct view *v = arg;
@@ -106,6 +154,8 @@ static void on_scrape(struct metrics_text *m, void *arg)
 	put_registries(m, v);
 	put_held(m, v);
 	put_counters(m, v->counters);
+	put_requests(m, v->counters);
+	put_notices(m, v);
 }
 
 int view_metrics_start(const char *path, struct view *v, struct exporter **ret, char *sentence, size_t size)

@@ -42,6 +42,7 @@ struct notices {
 	unsigned nmarks;
 	unsigned overflows; /* since minute_ms */
 	uint64_t minute_ms, rest_until_ms;
+	uint64_t events, lost; /* since the start: events of the kernel, and overflows */
 	uint8_t buffer[BUFFER];
 };
 
@@ -157,6 +158,7 @@ static void on_overflow(struct notices *n)
 {
 	uint64_t now = now_ms();
 
+	n->lost++;
 	if (now - n->minute_ms > MINUTE) {
 		n->minute_ms = now;
 		n->overflows = 0;
@@ -189,6 +191,7 @@ static unsigned read_events(struct notices *n)
 			break;
 		count++;
 	}
+	n->events += count;
 	return count;
 }
 
@@ -280,6 +283,22 @@ int notices_group_fd(const struct notices *n)
 int notices_wake_fd(const struct notices *n)
 {
 	return n != NULL ? n->wake.fd : -1;
+}
+
+void notices_look(struct notices *n, struct notices_state *ret)
+{
+	*ret = (struct notices_state){0};
+	if (n == NULL)
+		return;
+	LOCKED(&n->lock);
+	ret->watching = now_ms() >= n->rest_until_ms;
+	ret->filesystems = n->nmarks;
+	ret->events = n->events;
+	ret->overflows = n->lost;
+	LIST_FOREACH (pos, &n->listeners) {
+		ret->sessions++;
+		ret->objects += CONTAINER_OF(pos, struct listener, node)->told.all.count;
+	}
 }
 
 /* ---- marks ---- */

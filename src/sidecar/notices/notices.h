@@ -38,6 +38,19 @@ struct notices *notices_free(struct notices *n);
 int notices_group_fd(const struct notices *n);
 int notices_wake_fd(const struct notices *n);
 
+/* The work of the notices, for localioctl(8) and for the metrics. */
+struct notices_state {
+	bool watching;        /* false: the kernel or the privileges do not suffice, or changes come too fast */
+	unsigned sessions;    /* that asked for notices */
+	unsigned filesystems; /* that are watched */
+	size_t objects;       /* files and directories that sessions were told, a session's own each */
+	uint64_t events;      /* of the kernel */
+	uint64_t overflows;   /* how often the kernel lost events */
+};
+
+/* Any thread. Takes NULL. */
+void notices_look(struct notices *n, struct notices_state *ret);
+
 /* A session's listener; wake is the session's own. -ENOMEM. */
 int listener_new(struct notices *n, struct wake wake, struct listener **ret);
 /* On the session's thread, as all functions below. Takes NULL; returns NULL. */

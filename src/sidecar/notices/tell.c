@@ -109,6 +109,7 @@ int tell_changes(const struct teller *t)
 
 		if (c.kind != BROKER_NOTICE_DOUBT)
 			look(t, &c, &n);
+		counters_add(&t->counters->notices[n.kind]);
 		r = packet_send(t->socket, BROKER_NOTICE, 0, &n, -1);
 	}
 	if (left == 0)

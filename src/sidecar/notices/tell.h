@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "sidecar/broker/counters.h"
 #include "sidecar/grant/locator.h"
 #include "sidecar/notices/notices.h"
 
@@ -19,6 +20,7 @@ struct teller {
 	int socket;
 	bool claims_any;  /* AUTH_UNIX may say anything */
 	uint64_t *number; /* of the last notice */
+	struct counters *counters;
 };
 
 /* Sends the changes in the queue, one queue full at most. 0, or the negative errno of the socket. */

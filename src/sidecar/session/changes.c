@@ -33,11 +33,11 @@ static bool is_stable(const struct session *s, uint32_t flags)
 
 /* ---- MAKE, SYMLINK ---- */
 
-static int refuse_make(const struct session *s, const struct packet *p, int error, enum reason reason)
+static int refuse_make(struct session *s, const struct packet *p, int error, enum reason reason)
 {
 	struct broker_made reply = {.error = error, .reason = reason};
 
-	return packet_send(s->client->socket, p->header.type | BROKER_REPLY, p->header.id, &reply, -1);
+	return session_reply(s, p, &reply, -1);
 }
 
 /*
@@ -65,7 +65,7 @@ static int answer_made(struct session *s, const struct packet *p, bool stable, s
 	} else if (stable && reply->error == 0) {
 		made.error = names_directory_sync(dir);
 	}
-	r = packet_send(s->client->socket, p->header.type | BROKER_REPLY, p->header.id, &made, given);
+	r = session_reply(s, p, &made, given);
 	(void)close_fd(given);
 	names_directory_close(dir);
 	return r;
@@ -145,7 +145,7 @@ static int start(struct session *s, const struct packet *p, struct name_change *
 		return 0;
 	(void)name_change_free(c);
 	refused = (struct broker_changed){.error = r, .reason = reason};
-	return packet_send(s->client->socket, p->header.type | BROKER_REPLY, p->header.id, &refused, -1);
+	return session_reply(s, p, &refused, -1);
 }
 
 /*

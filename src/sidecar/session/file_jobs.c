@@ -97,31 +97,30 @@ static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 	}
 }
 
-static int answer_change(int socket, const struct file_job *job)
+static int answer_change(const struct file_jobs *q, const struct file_job *job)
 {
 	const struct name_change *c = job->names;
 	bool made = c->type == BROKER_MAKE || c->type == BROKER_SYMLINK;
 	const void *reply = made ? (const void *)&c->made : &c->changed;
 
-	return packet_send(socket, job->type | BROKER_REPLY, job->request, reply, c->given);
+	return packet_reply(q->socket, q->counters, job->type, job->request, reply, c->given);
 }
 
-static int answer(int socket, const struct file_job *job, int64_t result, const struct broker_attr *attr)
+static int answer(const struct file_jobs *q, const struct file_job *job, int64_t result, const struct broker_attr *attr)
 {
-	uint32_t type = job->type | BROKER_REPLY;
+	struct broker_truncated truncated = {.error = (int32_t)result, .attr = *attr};
 	struct broker_amount amount = {.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
+	struct broker_status status = {.error = (int32_t)result,
+		.reason = result == -EAGAIN ? REASON_LIMIT : REASON_NONE};
+	const void *reply = &amount;
 
 	if (job->names != NULL)
-		return answer_change(socket, job);
-	if (job->type == BROKER_TRUNCATE) {
-		struct broker_truncated truncated = {.error = (int32_t)result, .attr = *attr};
-
-		return packet_send(socket, type, job->request, &truncated, -1);
-	}
-	if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE || job->type == BROKER_SYNC_DIR)
-		return packet_send_status(socket, type, job->request, (int)result,
-			result == -EAGAIN ? REASON_LIMIT : REASON_NONE);
-	return packet_send(socket, type, job->request, &amount, -1);
+		return answer_change(q, job);
+	if (job->type == BROKER_TRUNCATE)
+		reply = &truncated;
+	else if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE || job->type == BROKER_SYNC_DIR)
+		reply = &status;
+	return packet_reply(q->socket, q->counters, job->type, job->request, reply, -1);
 }
 
 static void drop(struct file_job *job)
@@ -166,16 +165,19 @@ static void *work(void *arg)
 		 * If the client does not read, the session ends. The client must not see the end before the last
 		 * change is made, so that this end of the connection stays open for sending.
 		 */
-		if (answer(q->socket, &job, r, &attr) < 0)
+		if (answer(q, &job, r, &attr) < 0)
 			(void)shutdown(q->socket, SHUT_RD);
 		drop(&job);
 	}
 	return NULL;
 }
 
-void file_jobs_init(struct file_jobs *q, int socket)
+void file_jobs_init(struct file_jobs *q, int socket, struct counters *counters)
 {
-	*q = (struct file_jobs){.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .socket = socket};
+	*q = (struct file_jobs){.lock = PTHREAD_MUTEX_INITIALIZER,
+		.wake = PTHREAD_COND_INITIALIZER,
+		.socket = socket,
+		.counters = counters};
 }
 
 void file_jobs_done(struct file_jobs *q)
@@ -298,5 +300,5 @@ int file_jobs_refuse(const struct file_jobs *q, const struct file_job *job, int 
 {
 	static const struct broker_attr none;
 
-	return answer(q->socket, job, error, &none);
+	return answer(q, job, error, &none);
 }

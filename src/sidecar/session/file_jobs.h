@@ -34,6 +34,7 @@
 
 #include "localiofs/broker_protocol.h"
 #include "base/util.h"
+#include "sidecar/broker/counters.h"
 #include "sidecar/names/change.h"
 
 #define FILE_JOBS_WORKERS 16
@@ -63,10 +64,11 @@ struct file_jobs {
 	struct file_job jobs[FILE_JOBS_PENDING]; /* a ring buffer */
 	unsigned first, pending;
 	bool stopping;
-	int socket; /* the session's, for replies */
+	int socket;                /* the session's, for replies */
+	struct counters *counters; /* which count the replies */
 };
 
-void file_jobs_init(struct file_jobs *q, int socket);
+void file_jobs_init(struct file_jobs *q, int socket, struct counters *counters);
 /* Waits for the running jobs, and drops the others. */
 void file_jobs_done(struct file_jobs *q);
 /* After a REVOKE: drops the waiting jobs that change a file, and replies -EBADF to them. 0 or a negative errno. */

@@ -136,7 +136,7 @@ static int on_open(struct session *s, struct packet *p)
 	if (reply.error == 0 && (p->body.open.flags & BROKER_OPEN_ATTR) != 0 && !S_ISDIR(reply.attr.mode))
 		(void)listener_watch(s->listener, at.mount, &at.handle, &p->body.open.fh, false);
 	session_settle_grant(s, place, &p->body.open.fh, p->body.open.flags, &reply, &grant, at.mount);
-	r = packet_send(s->client->socket, BROKER_OPEN | BROKER_REPLY, p->header.id, &reply, grant.given);
+	r = session_reply(s, p, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
 }
@@ -170,13 +170,14 @@ static int on_lookup(struct session *s, struct packet *p)
 	}
 	if (reply.error == 0)
 		watch_found(s, &at, &reply);
-	return packet_send(s->client->socket, BROKER_LOOKUP | BROKER_REPLY, p->header.id, &reply, -1);
+	return session_reply(s, p, &reply, -1);
 }
 
 static int on_release(struct session *s, struct packet *p)
 {
 	struct account *account = s->client->broker->account;
 	int32_t id = p->body.release.backing_id;
+	struct broker_status reply = {0};
 	int removed, r = 0;
 
 	if (id > 0)
@@ -189,7 +190,8 @@ static int on_release(struct session *s, struct packet *p)
 		account_closed(account, &s->client->account, removed >= 0);
 	else if (r >= 0)
 		account_give(account, &s->client->account);
-	return packet_send_status(s->client->socket, BROKER_RELEASE | BROKER_REPLY, p->header.id, r, REASON_NONE);
+	reply.error = r;
+	return session_reply(s, p, &reply, -1);
 }
 
 /* ---- jobs on files ---- */
@@ -311,7 +313,7 @@ static int on_sync_dir(struct session *s, struct packet *p)
 	_cleanup_close_ int fd = r;
 
 	if (r < 0)
-		return packet_send_status(s->client->socket, BROKER_SYNC_DIR | BROKER_REPLY, p->header.id, r, reason);
+		return session_reply(s, p, &(struct broker_status){.error = r, .reason = reason}, -1);
 	job.fd = fd;
 	return add_job(s, p, 0, &job);
 }

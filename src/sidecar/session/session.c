@@ -66,11 +66,17 @@ int session_tell(struct session *s, bool drain)
 		.wake = s->client->wake,
 		.socket = s->client->socket,
 		.claims_any = s->claims.any,
-		.number = &s->notices};
+		.number = &s->notices,
+		.counters = s->client->broker->counters};
 
 	if (drain)
 		listener_drain(s->listener);
 	return tell_changes(&t);
+}
+
+int session_reply(struct session *s, const struct packet *p, const void *reply, int fd)
+{
+	return packet_reply(s->client->socket, s->client->broker->counters, p->header.type, p->header.id, reply, fd);
 }
 
 int session_error_of(enum reason reason)
@@ -274,7 +280,7 @@ static void serve(struct session *s)
 	if (getrandom(s->proof.challenge, sizeof(s->proof.challenge), 0) != sizeof(s->proof.challenge))
 		return;
 	backing_table_init(&s->ids);
-	file_jobs_init(&s->jobs, s->client->socket);
+	file_jobs_init(&s->jobs, s->client->socket, s->client->broker->counters);
 	session_enter(s, SESSION_NEW, ANNOUNCE_MS);
 	broker_show(s->client, s);
 	r = loop(s);

@@ -60,6 +60,9 @@ void session_enter(struct session *s, enum session_state state, unsigned ms);
  */
 int session_tell(struct session *s, bool drain);
 
+/* Sends the reply to a request on files, and counts the request; fd, or -1, travels with it. */
+int session_reply(struct session *s, const struct packet *p, const void *reply, int fd);
+
 /* The errno of a reply for a reason of locator_find(). */
 int session_error_of(enum reason reason);
 

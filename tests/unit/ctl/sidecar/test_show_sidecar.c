@@ -60,6 +60,29 @@ static void what_is_wrong_has_words(void **state)
 	assert_non_null(strstr(text, "4 more exports\n"));
 }
 
+static void requests_and_notices_are_counted(void **state)
+{
+	_cleanup_free_ char *text =
+		text_of("{\"requests\":{\"LOOKUP\":{\"done\":5,\"error\":2,\"server\":1},"
+			"\"MAKE\":{\"done\":0,\"error\":0,\"server\":3}},"
+			"\"left_to_server\":{\"server-decides\":4},"
+			"\"notices\":{\"watching\":true,\"sessions\":2,\"filesystems\":1,\"objects\":7,\"events\":9,"
+			"\"overflows\":0,\"sent\":{\"name\":3,\"doubt\":0}}}");
+
+	assert_non_null(strstr(text, "requests      LOOKUP 8, MAKE 3\n"));
+	assert_non_null(strstr(text, "left          to the NFS server: server-decides 4\n"));
+	assert_non_null(
+		strstr(text, "2 sessions know 7 objects on 1 filesystems; 9 events, 0 overflows; sent: name 3\n"));
+}
+
+static void a_sidecar_that_does_not_watch_says_so(void **state)
+{
+	_cleanup_free_ char *text = text_of("{\"notices\":{\"watching\":false,\"overflows\":3}}");
+
+	assert_non_null(strstr(text, "requests      none\n"));
+	assert_non_null(strstr(text, "notices       none now: see the sidecar's log; 3 overflows; sent: none\n"));
+}
+
 static void a_view_without_anything_is_no_fault(void **state)
 {
 	_cleanup_free_ char *text = text_of("{\"sessions\":[{}],\"exports\":[{}],\"registries\":[7]}");
@@ -72,6 +95,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_session_has_its_process_and_its_files),
 		cmocka_unit_test(what_is_wrong_has_words),
+		cmocka_unit_test(requests_and_notices_are_counted),
+		cmocka_unit_test(a_sidecar_that_does_not_watch_says_so),
 		cmocka_unit_test(a_view_without_anything_is_no_fault),
 	};
 

@@ -18,6 +18,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned under_way, wanted;
 static struct file_jobs sessions[SESSIONS];
 static int pairs[SESSIONS][2];
+static struct counters counters;
 
 /* In place of libc's. The sync of a file of an odd size fails. */
 int fsync(int fd)
@@ -58,7 +59,7 @@ static int make(void **state)
 	under_way = wanted = 0;
 	for (unsigned n = 0; n < SESSIONS; n++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs[n]), 0);
-		file_jobs_init(&sessions[n], pairs[n][0]);
+		file_jobs_init(&sessions[n], pairs[n][0], &counters);
 	}
 	return 0;
 }
@@ -115,6 +116,8 @@ static void files_are_synced_together_and_each_has_its_own_result(void **state)
 		assert_false(seen[number]);
 		seen[number] = true;
 	}
+	assert_int_equal(counters.requests[BROKER_COMMIT][COUNTERS_ANSWER_DONE], FILE_JOBS_WORKERS / 2);
+	assert_int_equal(counters.requests[BROKER_COMMIT][COUNTERS_ANSWER_ERROR], FILE_JOBS_WORKERS / 2);
 }
 
 static void idle(unsigned session)
