@@ -86,9 +86,10 @@ enum status_type {
 	X("requests.bytes_read",     COUNTER, "bytes",    v->counters->bytes_read,                     "Bytes of the READ requests that reached the daemon") \
 	X("requests.bytes_written",  COUNTER, "bytes",    v->counters->bytes_written,                  "Bytes of the WRITE requests that reached the daemon") \
 	X("operations",              TREE,    "requests", operations_json(v),                          "FUSE requests that were answered, by operation and path, with errors, bytes, time and latency") \
-	X("names.local",             FLAG,    "",         v->names_reason == REASON_NONE,                "True if the sidecar looks names up") \
-	X("names.reason",            CODE,    "",         reason_code(v->names_reason),                  "The code of the reason why the sidecar does not look names up") \
+	X("names.local",             FLAG,    "",         v->names_reason == REASON_NONE,                "True if the sidecar looks names up and changes them") \
+	X("names.reason",            CODE,    "",         reason_code(v->names_reason),                  "The code of the reason why the sidecar does neither") \
 	X("notices.leased",          FLAG,    "",         v->fs->leased != 0,                          "True if the sidecar's notices let names be believed for longer than the options say") \
+	X("notices.watched",         FLAG,    "",         lease_is_watched(v->fs),                     "True if the sidecar has said in this session that it watches a directory") \
 	X("notices.received",        COUNTER, "notices",  v->counters->notices,                        "Notices of changes that the sidecar has sent") \
 	X("notices.forgotten",       COUNTER, "events",   v->counters->notices_forgets,                "How often the kernel was made to forget its names for such a notice, or because no more would come") \
 	X("lookups.known",           COUNTER, "lookups",  v->counters->lookups_known,                  "Names that were looked up without asking the server") \

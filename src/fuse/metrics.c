@@ -6,6 +6,7 @@
  */
 #include "fuse/daemon_parts.h"
 
+#include "fuse/lease/lease.h"
 #include "fuse/operations/operations.h"
 #include "fuse/control/status_view.h"
 #include "localiofs/reason.h"

@@ -184,10 +184,11 @@ void judge_mount_state(const struct doctor_facts *f, struct finding *ret)
 void judge_mount_names(const struct doctor_facts *f, struct finding *ret)
 {
 	const char *reason = text_at(f, "names", "reason");
-	const char *meaning = "The NFS server looks names up, which takes longer; data is local all the same.";
+	const char *meaning =
+		"The NFS server looks names up and changes them, which takes longer; data is local all the same.";
 
 	if (flag_at(f, "names", "local"))
-		finding_ok(ret, "the sidecar looks names up");
+		finding_ok(ret, "the sidecar looks names up and changes them");
 	else if (reason[0] == '\0' || strcmp(reason, reason_code(REASON_PROBING)) == 0)
 		finding_ok(ret, "the first names that are looked up will show whether the sidecar can do it");
 	else if (strcmp(reason, reason_code(REASON_OTHER_MOUNTS)) == 0)
@@ -206,6 +207,36 @@ void judge_mount_names(const struct doctor_facts *f, struct finding *ret)
 	else
 		finding_bad(ret, CHECK_ADVICE, meaning, "Do what the reason says (localiofs-status(7), REASON CODES).",
 			"names go by RPC (%s)", reason);
+}
+
+/* Lookups whose answer came from the sidecar. */
+static long long lookups_by_sidecar(const struct doctor_facts *f)
+{
+	const json_t *lookups = json_object_get(json_object_get(f->mount.status, "operations"), "LOOKUP");
+
+	return json_integer_value(json_object_get(json_object_get(lookups, "sidecar"), "count"));
+}
+
+/* Before the sidecar has answered a lookup, the daemon does not know. An older daemon says nothing about a watch. */
+void judge_mount_notices(const struct doctor_facts *f, struct finding *ret)
+{
+	const json_t *watched = json_object_get(json_object_get(f->mount.status, "notices"), "watched");
+
+	if (f->options.nonotices)
+		finding_ok(ret, "the option nonotices was given");
+	else if (json_is_true(watched))
+		finding_ok(ret, "the sidecar watches the export's filesystem, and tells of changes");
+	else if (!watched || !flag_at(f, "names", "local") || lookups_by_sidecar(f) == 0)
+		finding_ok(ret, "the sidecar has looked up no name yet, and will watch when it does");
+	else
+		finding_bad(ret, CHECK_ADVICE,
+			"Names are believed for as long as the options say (acdirmin=), as by NFS clients: the daemon "
+			"is "
+			"asked more often, and changes by others are seen later.",
+			"Export a directory of ext4, xfs or btrfs (no subvolume). If it is one, see the sidecar's log "
+			"for "
+			"\"change notices\" (journalctl -u localiofs-sidecar). The client needs Linux 6.16 or later.",
+			"the sidecar answers lookups, but does not watch the directories for changes");
 }
 
 /* ---- a file ---- */

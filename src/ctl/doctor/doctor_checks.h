@@ -65,8 +65,8 @@ doctor_judge_fn judge_proc, judge_kernel, judge_fuse_device, judge_trial_mount, 
 	judge_handles, judge_export_known, judge_client_matched, judge_export_options, judge_same_export, judge_session,
 	judge_address, judge_owner_proof, judge_backing, judge_mount_passthrough, judge_mount_transport,
 	judge_mount_groups, judge_mount_state, judge_mount_grants, judge_mount_open_modes, judge_mount_names,
-	judge_file, judge_file_type, judge_file_set_id, judge_file_append_only, judge_file_rights, judge_file_grant,
-	judge_file_backing;
+	judge_mount_notices, judge_file, judge_file_type, judge_file_set_id, judge_file_append_only, judge_file_rights,
+	judge_file_grant, judge_file_backing;
 
 /* Lines of clean text: each check, and at the end a sentence. */
 void doctor_print_text(FILE *to, const struct finding *findings);

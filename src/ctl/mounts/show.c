@@ -21,6 +21,8 @@ static void show_defaults(FILE *to, const char *label, const json_t *status);
 static void show_transport(FILE *to, const char *label, const json_t *status);
 static void show_server(FILE *to, const char *label, const json_t *status);
 static void show_sidecar(FILE *to, const char *label, const json_t *status);
+static void show_names(FILE *to, const char *label, const json_t *status);
+static void show_notices(FILE *to, const char *label, const json_t *status);
 static void show_locks(FILE *to, const char *label, const json_t *status);
 
 static const struct line lines[] = {
@@ -36,6 +38,8 @@ static const struct line lines[] = {
 		"read {requests.read} ({requests.bytes_read} bytes), write {requests.write} ({requests.bytes_written} "
 		"bytes) at the daemon",
 		NULL},
+	{"names", NULL, show_names},
+	{"notices", NULL, show_notices},
 	{"backing ids",
 		"{backing_ids.held} held, {backing_ids.idle} of them idle, {backing_ids.left_over} of ended sessions; "
 		"{grants.denied} opens got none (last: {grants.last_denial})",
@@ -194,6 +198,34 @@ static void show_sidecar(FILE *to, const char *label, const json_t *status)
 {
 	if (strcmp(string_at(status, "state"), "local") == 0)
 		print_line(to, label, status, "exports {sidecar.export}, sees us at {sidecar.peer}");
+}
+
+/* Only of a local mount: otherwise the server is asked, for the reason of the state. Older daemons say nothing. */
+static void show_names(FILE *to, const char *label, const json_t *status)
+{
+	if (strcmp(string_at(status, "state"), "local") != 0 || !string_at(status, "names.reason"))
+		return;
+	print_line(to, label, status,
+		json_is_true(value_at(status, "names.local"))
+			? "looked up and changed by the sidecar, {lookups.known} lookups known without a question"
+			: "looked up and changed by the NFS server ({names.reason}), {lookups.known} lookups known "
+			  "without a "
+			  "question");
+}
+
+static void show_notices(FILE *to, const char *label, const json_t *status)
+{
+	const char *now = json_is_true(value_at(status, "notices.leased"))    ? "names are believed for long"
+			  : json_is_true(value_at(status, "notices.watched")) ? "the sidecar watches"
+									      : "nothing is watched";
+	char words[150];
+
+	if (strcmp(string_at(status, "state"), "local") != 0 || !value_at(status, "notices.watched"))
+		return;
+	(void)snprintf(words, sizeof(words),
+		"%s; {notices.received} received, for which the kernel forgot its names {notices.forgotten} times",
+		now);
+	print_line(to, label, status, words);
 }
 
 static void show_locks(FILE *to, const char *label, const json_t *status)

@@ -165,6 +165,8 @@ static const struct {
 	{"probes_matched", "probe", "matched"},
 	{"switches", "probe", "switches"},
 	{"names_known", "lookups", "known"},
+	{"notices", "notices", "received"},
+	{"names_forgotten", "notices", "forgotten"},
 	{"opens_passthrough", "opens", "passthrough"},
 	{"opens_uring", "opens", "uring"},
 	{"opens_remote", "opens", "remote"},

@@ -85,6 +85,8 @@ void report_text(FILE *to, const json_t *report)
 	put_calls(to, json_object_get(report, "calls"));
 	(void)fprintf(to, "  %-14s names %.0f of %.0f (%.0f%%), rights %.0f of %.0f local opens\n", "cache hits", known,
 		lookups, share(known, lookups), report_number(report, "opens_hot"), passthrough + uring);
+	(void)fprintf(to, "  %-14s %.0f of changes, for which the kernel forgot its names %.0f times\n", "notices",
+		report_number(report, "notices"), report_number(report, "names_forgotten"));
 	(void)fprintf(to, "  %-14s passthrough %.0f, uring %.0f, remote %.0f\n", "opens", passthrough, uring,
 		report_number(report, "opens_remote"));
 	(void)fprintf(to, "  %-14s %.0f asked, %.0f denied\n", "grants", report_number(report, "grants_asked"),

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #include "fuse/known/known.h"
+#include "fuse/lease/lease.h"
 #include "fuse/operations/operations.h"
 #include "localiofs/status_keys.h"
 

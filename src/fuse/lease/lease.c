@@ -143,6 +143,11 @@ void lease_want(struct fs *fs)
 		probe_wake(fs->probe);
 }
 
+bool lease_is_watched(const struct fs *fs)
+{
+	return fs->lease && fs->lease->used_ms != 0;
+}
+
 void lease_change_ended(struct fs *fs)
 {
 	if (fs->lease && fs->lease->nlater > 0)

@@ -22,8 +22,8 @@
  * A notice of a change by this mount itself takes nothing back (known_noticed). If the change has no answer yet, the
  * notice waits for it, at most LEASE_LATER_MS.
  *
- * lease_want() and lease_change_ended() may be called on any thread; all other functions run on the probe's thread,
- * which owns struct lease. Atomic members only are shared.
+ * lease_want(), lease_is_watched() and lease_change_ended() may be called on any thread; all other functions run on the
+ * probe's thread, which owns struct lease. Atomic members only are shared.
  */
 #pragma once
 
@@ -46,6 +46,9 @@ struct lease *lease_free(struct lease *l);
 
 /* An answer of the sidecar says that it watches a directory, or the option notices was set. */
 void lease_want(struct fs *fs);
+
+/* True if the sidecar has said in this session that it watches a directory. Any thread. */
+bool lease_is_watched(const struct fs *fs);
 
 /* A change by this mount was answered: notices may wait for it. */
 void lease_change_ended(struct fs *fs);

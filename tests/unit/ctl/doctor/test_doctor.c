@@ -331,6 +331,29 @@ static void names_by_rpc_are_a_finding_with_a_remedy(void **state)
 	nothing_is_wrong_when_all_is_well(NULL);
 }
 
+/* Only a sidecar that has answered lookups, and has not said that it watches, is a finding. */
+static void directories_that_are_not_watched_are_a_finding(void **state)
+{
+	for (int watched = 0; watched < 2; watched++) {
+		for (int lookups = 0; lookups < 2; lookups++) {
+			set_in_status(NULL, "notices", json_pack("{s:b}", "watched", watched));
+			set_in_status(NULL, "operations",
+				json_pack("{s:{s:{s:i}}}", "LOOKUP", "sidecar", "count", lookups));
+			if (watched || lookups == 0)
+				nothing_is_wrong_when_all_is_well(NULL);
+		}
+	}
+	set_in_status(NULL, "notices", json_pack("{s:b}", "watched", 0));
+	facts.options.nonotices = true;
+	nothing_is_wrong_when_all_is_well(NULL);
+	facts.options.nonotices = false;
+	set_in_status("names", "local", json_false());
+	set_in_status("names", "reason", json_string("probing"));
+	nothing_is_wrong_when_all_is_well(NULL);
+	set_in_status("names", "local", json_true());
+	finds("mount-notices", CHECK_ADVICE);
+}
+
 static void an_answer_without_any_key_breaks_nothing(void **state)
 {
 	set_status("[]");
@@ -457,6 +480,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(each_fact_of_the_server_has_its_finding, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(each_fact_of_the_mount_has_its_finding, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(names_by_rpc_are_a_finding_with_a_remedy, all_is_well, forget),
+		cmocka_unit_test_setup_teardown(directories_that_are_not_watched_are_a_finding, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(an_answer_without_any_key_breaks_nothing, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(each_fact_of_the_file_has_its_finding, all_is_well, forget),
 		cmocka_unit_test_setup_teardown(a_check_without_its_precondition_names_the_check_that_failed,

@@ -12,6 +12,8 @@
 	"\"sidecar\":{\"export\":\"/srv\",\"peer\":\"10.0.0.2:700\"},\"probe\":{\"last\":86400,\"attempts\":3}," \
 	"\"opens\":{\"passthrough\":4,\"uring\":5,\"remote\":6},"                                                \
 	"\"options\":{\"all\":\"rw,hard\"},"                                                                     \
+	"\"names\":{\"local\":true,\"reason\":\"none\"},\"lookups\":{\"known\":20},"                             \
+	"\"notices\":{\"leased\":true,\"watched\":true,\"received\":21,\"forgotten\":22},"                       \
 	"\"requests\":{\"read\":7,\"write\":8,\"bytes_read\":9,\"bytes_written\":10},"                           \
 	"\"backing_ids\":{\"held\":11,\"idle\":12,\"left_over\":13},"                                            \
 	"\"grants\":{\"denied\":14,\"last_denial\":\"limit\"},"                                                  \
@@ -46,8 +48,23 @@ static void a_local_mount_has_all_lines(void **state)
 		"  last probe    1970-01-02 00:00:00 (3 so far)\n"
 		"  opens         passthrough 4, uring 5, remote 6\n"
 		"  requests      read 7 (9 bytes), write 8 (10 bytes) at the daemon\n"
+		"  names         looked up and changed by the sidecar, 20 lookups known without a question\n"
+		"  notices       names are believed for long; 21 received, for which the kernel forgot its names 22 "
+		"times\n"
 		"  backing ids   11 held, 12 of them idle, 13 of ended sessions; 14 opens got none (last: limit)\n"
 		"  locks         15 held, 16 waited for; on this mount only: other clients do not see them\n");
+}
+
+static void a_local_mount_says_why_names_are_not(void **state)
+{
+	_cleanup_free_ char *text =
+		text_of("{\"spec\":\"nas:/srv\",\"state\":\"local\",\"reason\":\"local\",\"detail\":\"\","
+			"\"names\":{\"local\":false,\"reason\":\"other-mounts\"},\"lookups\":{\"known\":1},"
+			"\"notices\":{\"leased\":false,\"watched\":false,\"received\":2,\"forgotten\":3}}");
+
+	assert_non_null(
+		strstr(text, "  names         looked up and changed by the NFS server (other-mounts), 1 lookups"));
+	assert_non_null(strstr(text, "  notices       nothing is watched; 2 received"));
 }
 
 static void a_remote_mount_says_why(void **state)
@@ -209,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_local_mount_has_all_lines),
+		cmocka_unit_test(a_local_mount_says_why_names_are_not),
 		cmocka_unit_test(a_remote_mount_says_why),
 		cmocka_unit_test(keys_that_are_missing_or_of_another_type_are_empty),
 		cmocka_unit_test(an_answer_of_another_program_is_no_status),
