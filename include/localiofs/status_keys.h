@@ -88,6 +88,7 @@ enum status_type {
 	X("operations",              TREE,    "requests", operations_json(v),                          "FUSE requests that were answered, by operation and path, with errors, bytes, time and latency") \
 	X("names.local",             FLAG,    "",         v->names_reason == REASON_NONE,                "True if the sidecar looks names up and changes them") \
 	X("names.reason",            CODE,    "",         reason_code(v->names_reason),                  "The code of the reason why the sidecar does neither") \
+	X("names.doubts",            COUNTER, "changes",  v->counters->doubts,                         "Changes that the sidecar had not answered when it ended, so that the server was asked what was done") \
 	X("notices.leased",          FLAG,    "",         v->fs->leased != 0,                          "True if the sidecar's notices let names be believed for longer than the options say") \
 	X("notices.watched",         FLAG,    "",         lease_is_watched(v->fs),                     "True if the sidecar has said in this session that it watches a directory") \
 	X("notices.received",        COUNTER, "notices",  v->counters->notices,                        "Notices of changes that the sidecar has sent") \

@@ -41,6 +41,7 @@ struct fs_counters {
 	atomic_uint_fast64_t requests_astray; /* those of passthrough opens, which the kernel should serve itself */
 	atomic_uint_fast64_t bytes_read, bytes_written; /* by READ and WRITE requests */
 	atomic_uint_fast64_t lookups_known;             /* lookups answered without the server */
+	atomic_uint_fast64_t doubts;                    /* changes without the sidecar's reply */
 	atomic_uint_fast64_t notices;                   /* of the sidecar */
 	atomic_uint_fast64_t notices_forgets;           /* how often the kernel forgot all names for them */
 	atomic_uint_fast64_t requests_flush;            /* FLUSH requests */

@@ -85,6 +85,7 @@ static void doubt_change(struct change *c, struct nfs_call *call)
 
 	log_info_limited("%s: the sidecar has ended before it answered %s, the NFS server is asked what was done",
 		cs->fs->spec, nfs_proc_name(call->proc));
+	cs->fs->counters.doubts++;
 	c->doubt.memory = cs->memory;
 	c->doubt.call = call;
 	c->doubt.ended = on_doubt_ended;
