@@ -4,6 +4,7 @@ import ctypes
 import errno
 import fcntl
 import hashlib
+import itertools
 import os
 import select
 import socket
@@ -25,6 +26,10 @@ NFS_LOOKUP, NFS_COMMIT = 3, 21
 
 # ---- ONC RPC ----
 
+# Ganesha answers from its duplicate request cache what begins with the same bytes: the xid and some 200 more.
+xids = itertools.count(7)
+
+
 def opaque(data):
     return struct.pack(">I", len(data)) + data + b"\0" * (-len(data) % 4)
 
@@ -33,7 +38,8 @@ def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0
         groups=()):
     """Returns the results of one call, or raises OSError(EPROTO) if the server does not accept it with success."""
     credential = struct.pack(">I", 0) + opaque(b"test") + struct.pack(f">III{len(groups)}I", uid, gid, len(groups), *groups)
-    call = struct.pack(">IIIIII", 7, 0, 2, program, version, procedure) + struct.pack(">I", 1) + opaque(credential) + \
+    number = next(xids)
+    call = struct.pack(">IIIIII", number, 0, 2, program, version, procedure) + struct.pack(">I", 1) + opaque(credential) + \
         struct.pack(">II", 0, 0) + args
     s = connection or connect(host, port, source_port)
     try:
@@ -47,7 +53,7 @@ def rpc(port, program, version, procedure, args=b"", uid=0, gid=0, host="127.0.0
         raise OSError(errno.EPROTO, f"RPC: denied {reply[8:].hex()}")
     xid, kind, accepted, _, length = struct.unpack(">IIIII", reply[:20])
     result = struct.unpack(">I", reply[20 + length:24 + length])[0]
-    if (xid, kind, accepted, result) != (7, 1, 0, 0):
+    if (xid, kind, accepted, result) != (number, 1, 0, 0):
         raise OSError(errno.EPROTO, f"RPC: {(xid, kind, accepted, result)}")
     return reply[24 + length:]
 
