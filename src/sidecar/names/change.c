@@ -62,17 +62,18 @@ static int prepare(struct name_change *c, const struct grant_context *g, const s
 
 int name_change_remove(struct name_change *c, const struct grant_context *g, const struct broker_remove *request)
 {
+	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags);
+
 	c->request.remove = *request;
-	return names_is_plain(request->name, sizeof(request->name)) ? prepare(c, g, &request->cred) : -EINVAL;
+	return known ? prepare(c, g, &request->cred) : -EINVAL;
 }
 
 int name_change_rename(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
 	const struct broker_rename *request)
 {
-	int r = names_is_plain(request->name, sizeof(request->name)) &&
-				names_is_plain(request->name2, sizeof(request->name2))
-			? prepare(c, g, &request->cred)
-			: -EINVAL;
+	bool known = names_is_plain(request->name, sizeof(request->name)) &&
+		     names_is_plain(request->name2, sizeof(request->name2)) && names_are_flags(request->flags);
+	int r = known ? prepare(c, g, &request->cred) : -EINVAL;
 
 	if (r >= 0)
 		r = names_directory_open(g2, &c->cred, &c->dir2);
@@ -100,8 +101,9 @@ static int open_file(struct name_change *c, const struct grant_context *g, struc
 int name_change_link(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
 	const struct broker_link *request)
 {
+	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags);
 	struct statx stx;
-	int r = names_is_plain(request->name, sizeof(request->name)) ? prepare(c, g, &request->cred) : -EINVAL;
+	int r = known ? prepare(c, g, &request->cred) : -EINVAL;
 
 	c->request.link = *request;
 	return r < 0 ? r : open_file(c, g2, &stx);
@@ -150,8 +152,10 @@ int name_change_setattr(struct name_change *c, const struct grant_context *g, co
 	struct access_file file;
 	enum reason reason;
 	struct statx stx;
-	int r = is_one_kind(request->set) && are_times(request) ? grant_squash(g, &request->cred, &c->cred, &reason)
-								: -EOPNOTSUPP;
+	bool known = names_are_flags(request->flags) && (request->mode & ~(uint32_t)07777) == 0;
+	int r = known && is_one_kind(request->set) && are_times(request)
+			? grant_squash(g, &request->cred, &c->cred, &reason)
+			: -EOPNOTSUPP;
 
 	c->request.setattr = *request;
 	if (r >= 0 && (!g->at->perms.write || export_mount_read_only(g->at->mount)))
@@ -260,22 +264,44 @@ static void end_lease(const struct name_change *c, int fd)
 		;
 }
 
-/* An O_PATH descriptor of what a REMOVE or RENAME takes its name from; -1 if nothing has the name. */
+/* An O_PATH descriptor of what a REMOVE or RENAME takes its name from; -ENOENT if nothing has the name. */
 static int open_victim(const struct name_change *c)
 {
 	const char *name = c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2;
 
-	return openat(c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	return names_open(c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, name);
 }
 
-/* Opens what a REMOVE or RENAME takes its name from, and takes the lease. */
+/* True if the caller may take the file's name from the directory (fs/namei.c may_delete). */
+static bool may_take_name(const struct name_change *c, const struct names_directory *d)
+{
+	struct stat dir, file;
+	bool may = thread_cred_become(&c->cred) >= 0 && names_directory_may_change(d);
+
+	thread_cred_restore();
+	if (!may || fstat(d->fd, &dir) < 0 || fstat(c->file, &file) < 0)
+		return false;
+	return (dir.st_mode & S_ISVTX) == 0 || c->cred.uid == 0 || c->cred.uid == dir.st_uid ||
+	       c->cred.uid == file.st_uid;
+}
+
+/*
+ * Opens what a REMOVE or RENAME takes its name from, and takes the lease. Others wait for a lease, and an open breaks
+ * the leases of others: so neither happens for a caller who may not take the name.
+ */
 static int find_victim(struct name_change *c, int *ret_lease)
 {
+	const struct names_directory *dir = c->dir2.fd >= 0 ? &c->dir2 : &c->dir;
+
 	*ret_lease = -1;
 	if ((c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
 		return 0;
 	c->file = open_victim(c);
-	return c->file < 0 ? 0 : lease_last_name(c, ret_lease);
+	if (c->file == -ENOENT)
+		return 0;
+	if (c->file < 0)
+		return c->file;
+	return may_take_name(c, dir) ? lease_last_name(c, ret_lease) : -EACCES;
 }
 
 bool name_change_victim(const struct name_change *c, struct broker_fh *ret)

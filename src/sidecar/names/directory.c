@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -12,12 +14,32 @@
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 
+bool names_is_text(const char *text, size_t room)
+{
+	static const char nuls[BROKER_MAX_TARGET + 1];
+	size_t length = strnlen(text, room);
+
+	return length > 0 && length < room && room <= sizeof(nuls) && memcmp(text + length, nuls, room - length) == 0;
+}
+
 bool names_is_plain(const char *name, size_t room)
 {
-	size_t length = strnlen(name, room);
-
-	return length > 0 && length < room && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
+	return names_is_text(name, room) && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
 	       strcmp(name, "..") != 0;
+}
+
+bool names_are_flags(uint32_t flags)
+{
+	return (flags & ~(uint32_t)(BROKER_CHANGE_LAZY | BROKER_CHANGE_EXCLUSIVE | BROKER_CHANGE_DIRECTORY)) == 0;
+}
+
+int names_open(int dir, const char *name)
+{
+	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
+	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
 }
 
 int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret)

@@ -21,8 +21,24 @@ struct names_directory {
 	bool begun; /* of alone */
 };
 
-/* True for a name that is one step down. The server knows what it answers to others. */
+/* True for a text of at least one byte, then only NULs up to the end of its room. Others could be two texts. */
+bool names_is_text(const char *text, size_t room);
+
+/* True for a text that is a name one step down. The server knows what it answers to others. */
 bool names_is_plain(const char *name, size_t room);
+
+/*
+ * True if the protocol knows all flags of the request. A change with a flag from the future is the server's, since the
+ * flag may forbid what the sidecar would do.
+ */
+bool names_are_flags(uint32_t flags);
+
+/*
+ * Opens the file that has the plain name in the directory, with the thread's present credentials: an O_PATH descriptor,
+ * which opens no device, follows no symbolic link and waits for no lease. -EXDEV for a mount point, or another negative
+ * errno.
+ */
+int names_open(int dir, const char *name);
 
 /*
  * Opens the directory at g->at, in which the squashed credential may change names by the server's own rule; the kernel

@@ -1,33 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/names/lookup.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 #include "sidecar/names/directory.h"
 
-/*
- * An O_PATH descriptor of what has the name, with the credential's right to search. -EXDEV for a mount point. Symbolic
- * links are not followed, and O_PATH opens no device and waits for no lease.
- */
+/* names_open() with the credential's right to search. */
 static int open_name(int dir, const char *name, const struct broker_cred *cred)
 {
-	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
-	long fd = thread_cred_become(cred);
+	int fd = thread_cred_become(cred);
 
-	if (fd >= 0) {
-		fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
-		if (fd < 0)
-			fd = -errno;
-	}
+	if (fd >= 0)
+		fd = names_open(dir, name);
 	thread_cred_restore();
-	return (int)fd;
+	return fd;
 }
 
 /* 0, or -EXDEV for a file that the server may show under another handle. */

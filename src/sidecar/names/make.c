@@ -62,14 +62,20 @@ static int describe(const struct grant_context *g, int fd, mode_t type, struct l
 static int describe_new(const struct grant_context *g, int fd, const struct names_directory *dir, const char *name,
 	mode_t type, struct location *at, struct broker_made *reply)
 {
-	_cleanup_close_ int opened = fd >= 0 ? -1 : openat(dir->fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	int r = fd < 0 && opened < 0 ? -errno : describe(g, fd >= 0 ? fd : opened, type, at, reply);
+	_cleanup_close_ int opened = fd >= 0 ? -1 : names_open(dir->fd, name);
+	int r = fd < 0 && opened < 0 ? opened : describe(g, fd >= 0 ? fd : opened, type, at, reply);
 
 	if (r < 0) {
 		reply->fh = (struct broker_fh){0};
 		reply->open.attr = (struct broker_attr){0};
 	}
 	return r;
+}
+
+/* True if the name is plain, and the protocol knows all flags. */
+static bool is_known(const char *name, size_t room, uint32_t flags)
+{
+	return names_is_plain(name, room) && names_are_flags(flags);
 }
 
 static void leave_to_server(struct broker_made *reply, int error)
@@ -117,7 +123,8 @@ void names_make(struct grant_context *g, const struct broker_make *request, stru
 	*ret_grant = (struct grant){.kept = -1, .given = -1};
 	*reply = (struct broker_made){0};
 	/* Ganesha and the kernel's server differ in what they do with set-id bits and the sticky bit. */
-	if (r >= 0 && (!names_is_plain(request->name, sizeof(request->name)) || (request->mode & 07000) != 0))
+	if (r >= 0 && (!is_known(request->name, sizeof(request->name), request->flags) ||
+			      (request->mode & ~(uint32_t)(S_IFMT | 0777)) != 0))
 		r = -EINVAL;
 	if (r < 0) {
 		leave_to_server(reply, r);
@@ -165,11 +172,10 @@ void names_symlink(struct grant_context *g, const struct broker_symlink *request
 	struct location at = *g->at;
 	struct broker_cred cred;
 	int r = find_directory(g, &request->cred, dir, &cred);
-	size_t length = strnlen(request->target, sizeof(request->target));
 
 	*reply = (struct broker_made){0};
-	if (r >= 0 && (!names_is_plain(request->name, sizeof(request->name)) || length == 0 ||
-			      length == sizeof(request->target)))
+	if (r >= 0 && (!is_known(request->name, sizeof(request->name), request->flags) ||
+			      !names_is_text(request->target, sizeof(request->target))))
 		r = -EINVAL;
 	if (r < 0) {
 		leave_to_server(reply, r);
