@@ -54,12 +54,16 @@ static struct nfs_call *take_call(struct change *c)
 	return STEAL_PTR(c->call);
 }
 
-/* A change that nobody waits for was made, or may have been: what is known of its directories is in doubt. */
+/*
+ * A change was made, or may have been, and its caller does not hear that: what is known of its directories is in doubt,
+ * and the kernel forgets names. No notice comes of a change by this mount.
+ */
 static void change_unseen(const struct change *c)
 {
 	known_name_lost(c->changes->fs, &c->fh);
 	if (c->fh2.len > 0)
 		known_name_lost(c->changes->fs, &c->fh2);
+	known_make_kernel_forget(c->changes->fs);
 }
 
 /* The change was made, or may have been, and the child has changed, too: the NFS server does not know. */
@@ -168,7 +172,7 @@ static void end(struct change *c, struct nfs_call *call, int error, uint32_t rea
 
 	if (made)
 		change_unknown_to_server(c, c->moves);
-	if (made && !call)
+	if (made && (!call || error != 0))
 		change_unseen(c);
 	free(c);
 	if (!call)

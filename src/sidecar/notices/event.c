@@ -72,6 +72,7 @@ size_t event_parse(const void *buffer, size_t left, struct notice_event *ret)
 	if (m.event_len < sizeof(m) || m.event_len > left || m.metadata_len < sizeof(m) || m.metadata_len > m.event_len)
 		return 0;
 	ret->mask = m.mask;
+	ret->thread = m.pid;
 	/* An event that nobody understands may be a change of anything. */
 	ret->overflow = m.vers != FANOTIFY_METADATA_VERSION || (m.mask & FAN_Q_OVERFLOW) != 0 ||
 			!take_records((const uint8_t *)buffer + m.metadata_len, m.event_len - m.metadata_len, ret);

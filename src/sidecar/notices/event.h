@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * One event of fanotify(7), as a group with FAN_REPORT_DFID_NAME_TARGET reports it: which directory, which name in it,
- * which object. A value that points into the buffer it was read from. The functions are pure.
+ * One event of fanotify(7), as a group with FAN_REPORT_DFID_NAME_TARGET and FAN_REPORT_TID reports it: which directory,
+ * which name in it, which object. A value that points into the buffer it was read from. The functions are pure.
  */
 #pragma once
 
@@ -19,6 +19,7 @@ struct event_fid {
 
 struct notice_event {
 	uint64_t mask;
+	int thread;    /* that made the change */
 	bool overflow; /* events were lost */
 	struct event_fid dir;
 	struct event_fid object;

@@ -50,6 +50,7 @@ struct listener {
 	struct list node;
 	struct notices *all;
 	struct wake wake;
+	const struct own_threads *own;
 	struct told_table told;
 	struct export_mount *mounts[MOUNTS];
 	unsigned nmounts;
@@ -60,6 +61,31 @@ struct listener {
 };
 
 /* ---- what happened, to whom ---- */
+
+void own_threads_add(struct own_threads *own)
+{
+	unsigned n = atomic_load(&own->count);
+
+	/* Only the session's thread and then its workers add themselves, perhaps at once. */
+	do {
+		if (n == NOTICES_THREADS)
+			return;
+	} while (!atomic_compare_exchange_weak(&own->count, &n, n + 1));
+	atomic_store(&own->ids[n], gettid());
+}
+
+/* True if the session's client has asked for the change, and it was no write: a write's reply says no attributes. */
+static bool is_own(const struct listener *l, const struct notice_event *e)
+{
+	unsigned n = atomic_load(&l->own->count);
+
+	if ((e->mask & FAN_CLOSE_WRITE) != 0)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (atomic_load(&l->own->ids[i]) == e->thread)
+			return true;
+	return false;
+}
 
 /* The caller holds the lock. */
 static void put_in_doubt(struct listener *l)
@@ -80,7 +106,7 @@ static struct change *append(struct listener *l)
 	return &l->queue[(l->first + l->count++) % NOTICES_QUEUE];
 }
 
-static void add_attributes(struct listener *l, struct told *e)
+static void add_attributes(struct listener *l, struct told *e, bool own)
 {
 	struct broker_fh fh;
 	struct change *last = &l->queue[(l->first + l->count - 1) % NOTICES_QUEUE], *c;
@@ -88,6 +114,8 @@ static void add_attributes(struct listener *l, struct told *e)
 	told_handle(e, &fh);
 	e->names = TOLD_NAMES_UNDECIDED;
 	e->turn++;
+	if (own)
+		return;
 	if (l->count > 0 && last->kind == BROKER_NOTICE_ATTR && memcmp(&last->fh, &fh, sizeof(fh)) == 0)
 		return;
 	c = append(l);
@@ -138,17 +166,18 @@ static void distribute(struct notices *n, const struct notice_event *e)
 
 	LIST_FOREACH (pos, &n->listeners) {
 		struct listener *l = CONTAINER_OF(pos, struct listener, node);
+		bool own = is_own(l, e);
 		struct told *t;
 
-		t = (changes & EVENT_NAME) != 0 ? told_find(&l->told, &e->dir) : NULL;
+		t = (changes & EVENT_NAME) != 0 && !own ? told_find(&l->told, &e->dir) : NULL;
 		if (t != NULL)
 			add_name(l, t, e);
 		t = (changes & EVENT_ATTRIBUTES) != 0 ? told_find(&l->told, &e->object) : NULL;
 		if (t != NULL)
-			add_attributes(l, t);
+			add_attributes(l, t, own);
 		/* Of a queue that is full nothing is told any more. */
 		t = t != NULL && !l->doubt ? told_find(&l->told, &e->object) : NULL;
-		if (t != NULL && (t->once || ((e->mask & FAN_DELETE) != 0 && event_name_state(e) == 0)))
+		if (t != NULL && ((t->once && !own) || ((e->mask & FAN_DELETE) != 0 && event_name_state(e) == 0)))
 			told_remove(&l->told, t);
 	}
 }
@@ -197,16 +226,23 @@ static unsigned read_events(struct notices *n)
 
 /* ---- the group and its thread ---- */
 
-/* Wakes the sessions with changes up. Only on the thread: the table of a session has no descriptor of others. */
-static void wake_sessions(struct notices *n)
+/*
+ * Wakes the sessions with changes up; false if there are none. Only on the thread: the table of a session has no
+ * descriptor of others.
+ */
+static bool wake_sessions(struct notices *n)
 {
+	bool any = false;
+
 	LIST_FOREACH (pos, &n->listeners) {
 		struct listener *l = CONTAINER_OF(pos, struct listener, node);
 
 		if (l->waken)
 			wake_up(l->wake);
+		any |= l->waken;
 		l->waken = false;
 	}
+	return any;
 }
 
 static void drop_capabilities(void)
@@ -216,6 +252,14 @@ static void drop_capabilities(void)
 
 	if (syscall(SYS_capset, &header, none) < 0)
 		log_error("the thread of the change notices keeps its capabilities: %s", strerror(errno));
+}
+
+/* Distributes the events of one read. False if they concern no session. */
+static bool tell_all(struct notices *n)
+{
+	LOCKED(&n->lock);
+	(void)read_events(n);
+	return wake_sessions(n);
 }
 
 static void *run(void *arg)
@@ -229,9 +273,8 @@ static void *run(void *arg)
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 			continue;
 		wake_take(n->wake);
-		LOCKED(&n->lock);
-		(void)read_events(n);
-		wake_sessions(n);
+		if (!tell_all(n))
+			(void)poll(&fds[1], 1, NOTICES_PAUSE_MS);
 	}
 	return NULL;
 }
@@ -246,7 +289,9 @@ int notices_new(struct notices **ret)
 	n->wake = WAKE_CLOSED;
 	list_init(&n->listeners);
 	(void)pthread_mutex_init(&n->lock, NULL);
-	n->group = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_DFID_NAME_TARGET, O_RDONLY);
+	n->group = fanotify_init(FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_REPORT_TID |
+					 FAN_REPORT_DFID_NAME_TARGET,
+		O_RDONLY);
 	r = n->group < 0 ? -errno : wake_open(&n->wake);
 	if (r >= 0)
 		r = -pthread_create(&n->thread, NULL, run, n);
@@ -345,7 +390,7 @@ static void remove_mark(struct notices *n, const struct export_mount *m)
 
 /* ---- listeners ---- */
 
-int listener_new(struct notices *n, struct wake wake, struct listener **ret)
+int listener_new(struct notices *n, struct wake wake, const struct own_threads *own, struct listener **ret)
 {
 	struct listener *l = calloc(1, sizeof(*l));
 
@@ -353,6 +398,7 @@ int listener_new(struct notices *n, struct wake wake, struct listener **ret)
 		return -ENOMEM;
 	l->all = n;
 	l->wake = wake;
+	l->own = own;
 	told_init(&l->told);
 	LOCKED(&n->lock);
 	list_append(&n->listeners, &l->node);

@@ -9,6 +9,10 @@
  * something returns. Whoever reads events from the group distributes them to all listeners while holding the lock:
  * after listener_drain() a session has in its queue all that had happened before the call.
  *
+ * Events say which thread made the change, and the kernel merges no events of two threads. So a session gets no notice
+ * of what its own client has asked for. After events that concern nobody the group's thread pauses, and reads all that
+ * come in the meantime at once: else each change by a session would wake it up.
+ *
  * The group's queue has 16384 events. When events were lost, all listeners are in doubt; after NOTICES_OVERFLOWS of
  * these within a minute nothing is watched for NOTICES_REST_MS, and so the clients use the timeouts of an NFS client.
  *
@@ -18,6 +22,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "net/wake.h"
 #include "sidecar/backing/export_mount.h"
 #include "sidecar/notices/told.h"
@@ -25,9 +31,24 @@
 #define NOTICES_QUEUE     256 /* waiting notices of a session, in 140 KB; with more it is in doubt */
 #define NOTICES_OVERFLOWS 3
 #define NOTICES_REST_MS   30000
+#define NOTICES_THREADS   17 /* the session's, and its workers */
+#define NOTICES_PAUSE_MS  1  /* after events that concern nobody */
 
 struct notices;
 struct listener;
+
+/*
+ * The threads that make the changes of one session's client, which needs no notice of these: it has the reply, and
+ * looks again where it gets none. Threads are added before their first change, and live as long as the listener. Any
+ * thread.
+ */
+struct own_threads {
+	atomic_uint count;
+	atomic_int ids[NOTICES_THREADS];
+};
+
+/* Adds the calling thread. If there are too many, its changes are noticed. */
+void own_threads_add(struct own_threads *own);
 
 /* Makes the group and starts its thread. A negative errno where the kernel or the privileges do not suffice. */
 int notices_new(struct notices **ret);
@@ -51,8 +72,8 @@ struct notices_state {
 /* Any thread. Takes NULL. */
 void notices_look(struct notices *n, struct notices_state *ret);
 
-/* A session's listener; wake is the session's own. -ENOMEM. */
-int listener_new(struct notices *n, struct wake wake, struct listener **ret);
+/* A session's listener; wake is the session's own, and own are its threads. -ENOMEM. */
+int listener_new(struct notices *n, struct wake wake, const struct own_threads *own, struct listener **ret);
 /* On the session's thread, as all functions below. Takes NULL; returns NULL. */
 struct listener *listener_free(struct listener *l);
 

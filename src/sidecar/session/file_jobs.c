@@ -155,6 +155,7 @@ static void *work(void *arg)
 	struct file_jobs *q = arg;
 	struct file_job job;
 
+	own_threads_add(q->own);
 	while (take(q, &job) >= 0) {
 		struct broker_attr attr = {0};
 		int64_t r = run(&job, &attr);
@@ -172,11 +173,12 @@ static void *work(void *arg)
 	return NULL;
 }
 
-void file_jobs_init(struct file_jobs *q, int socket, struct counters *counters)
+void file_jobs_init(struct file_jobs *q, int socket, struct own_threads *own, struct counters *counters)
 {
 	*q = (struct file_jobs){.lock = PTHREAD_MUTEX_INITIALIZER,
 		.wake = PTHREAD_COND_INITIALIZER,
 		.socket = socket,
+		.own = own,
 		.counters = counters};
 }
 

@@ -36,6 +36,7 @@
 #include "base/util.h"
 #include "sidecar/broker/counters.h"
 #include "sidecar/names/change.h"
+#include "sidecar/notices/notices.h"
 
 #define FILE_JOBS_WORKERS 16
 #define FILE_JOBS_OWN     4   /* workers that each session may have, whatever other sessions have */
@@ -65,10 +66,11 @@ struct file_jobs {
 	unsigned first, pending;
 	bool stopping;
 	int socket;                /* the session's, for replies */
+	struct own_threads *own;   /* the session's; the workers add themselves */
 	struct counters *counters; /* which count the replies */
 };
 
-void file_jobs_init(struct file_jobs *q, int socket, struct counters *counters);
+void file_jobs_init(struct file_jobs *q, int socket, struct own_threads *own, struct counters *counters);
 /* Waits for the running jobs, and drops the others. */
 void file_jobs_done(struct file_jobs *q);
 /* After a REVOKE: drops the waiting jobs that change a file, and replies -EBADF to them. 0 or a negative errno. */

@@ -234,7 +234,7 @@ static int on_ping(struct session *s, struct packet *p)
 	struct notices *notices = s->client->broker->notices;
 
 	if (notices != NULL && s->listener == NULL && s->state == SESSION_READY &&
-		listener_new(notices, s->client->wake, &s->listener) < 0)
+		listener_new(notices, s->client->wake, &s->own, &s->listener) < 0)
 		s->listener = NULL;
 	return packet_send_status(s->client->socket, BROKER_PING | BROKER_REPLY, p->header.id, 0, REASON_NONE);
 }

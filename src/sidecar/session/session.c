@@ -280,7 +280,8 @@ static void serve(struct session *s)
 	if (getrandom(s->proof.challenge, sizeof(s->proof.challenge), 0) != sizeof(s->proof.challenge))
 		return;
 	backing_table_init(&s->ids);
-	file_jobs_init(&s->jobs, s->client->socket, s->client->broker->counters);
+	own_threads_add(&s->own);
+	file_jobs_init(&s->jobs, s->client->socket, &s->own, s->client->broker->counters);
 	session_enter(s, SESSION_NEW, ANNOUNCE_MS);
 	broker_show(s->client, s);
 	r = loop(s);

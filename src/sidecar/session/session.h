@@ -43,6 +43,7 @@ struct session {
 	unsigned max_ids;
 	struct backing_table ids;
 	struct file_jobs jobs;
+	struct own_threads own;
 	struct listener *listener; /* from the first PING of a ready session on; NULL: the session gets no notices */
 	uint64_t notices;          /* the number of the last notice */
 	uint64_t used_ms;          /* now_ms() of the last request; PING is none */

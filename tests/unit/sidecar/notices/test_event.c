@@ -16,7 +16,8 @@ static void begin(uint64_t mask)
 		.vers = FANOTIFY_METADATA_VERSION,
 		.metadata_len = sizeof(m),
 		.mask = mask,
-		.fd = FAN_NOFD};
+		.fd = FAN_NOFD,
+		.pid = 17};
 
 	memcpy(buffer, &m, sizeof(m));
 	size = sizeof(m);
@@ -57,6 +58,7 @@ static struct notice_event parse(void)
 	struct notice_event e;
 
 	assert_int_equal(event_parse(buffer, size, &e), size);
+	assert_int_equal(e.thread, 17);
 	return e;
 }
 
