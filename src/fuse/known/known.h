@@ -40,8 +40,9 @@
  * comes: the kernel is told KNOWN_WATCHED_MS. The attributes keep the timeouts of the options, since notices do not
  * tell of size and times. A directory is watched from an answer of the sidecar that says so, through this mount's own
  * changes, until a notice of a foreign change, or until attributes arrive that the sidecar has not told. A foreign
- * change makes the kernel forget the names of all directories, so in a directory that others have changed more than
- * KNOWN_CALM times within KNOWN_UNREST_MS the kernel is told no names: then further changes there take nothing back.
+ * change makes the kernel forget the names of all directories, and with them files that nobody has open, so in a
+ * directory that others have changed more than KNOWN_CALM times within KNOWN_UNREST_MS the kernel is told no names:
+ * then further changes there take nothing back.
  *
  * ESTALE makes all knowledge doubtful at once, because the kernel walks the path again only once, does not tell FUSE
  * that it does, and each step of the path may lead to another file.
@@ -58,7 +59,7 @@
 
 #define KNOWN_NAMES      131072
 #define KNOWN_UNREST_MS  1000 /* so long after too many changes by others the kernel asks for a directory's names */
-#define KNOWN_CALM       8    /* so many changes by others within that time are not too many */
+#define KNOWN_CALM       3    /* so many changes by others within that time are not too many */
 #define KNOWN_MADE       4096 /* names of a directory that is known whole; up to 64 KiB */
 #define KNOWN_OWN        4096 /* names that this mount has changed */
 #define KNOWN_OWN_MS     5000 /* after so long a notice is not of that change any more: it comes within milliseconds */

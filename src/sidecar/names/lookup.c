@@ -59,7 +59,8 @@ static int look_up(const struct grant_context *g, const struct broker_lookup *re
 
 void names_lookup(const struct grant_context *g, const struct broker_lookup *request, struct broker_found *reply)
 {
-	int r = names_is_plain(request->name, sizeof(request->name)) ? look_up(g, request, reply) : -EINVAL;
+	bool plain = names_is_plain(request->name, sizeof(request->name)) && request->asks_acl <= 1;
+	int r = plain ? look_up(g, request, reply) : -EINVAL;
 
 	if (r == 0 || r == -ENOENT)
 		reply->error = r;
