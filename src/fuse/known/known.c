@@ -366,6 +366,8 @@ bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 		return false;
 	if (dir->known.changing > 0)
 		return false; /* known_acl() would drop the answer: ask later */
+	if (fs->leased != 0 && dir->known.walks < KNOWN_WALKS)
+		return false; /* the next LOOKUP asks the sidecar, unless that does not answer in this directory */
 	dir->known.asks_acl = false;
 	*ret_epoch = dir->known.epoch;
 	return known_all_may_search(dir);

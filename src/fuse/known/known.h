@@ -279,8 +279,9 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 /*
  * known_asks_acl(): True if the server should be asked now whether a directory has an ACL. That is the case once per
  * epoch: after KNOWN_WALKS lookups in the directory, or when the directory changed while the kernel may walk through it
- * without asking. *ret_epoch: the epoch. known_acl() gets the answer. An outdated answer is dropped, and the question
- * is asked again after KNOWN_WALKS more lookups, when no change is in progress.
+ * without asking and there is no lease with a sidecar, which is asked first. *ret_epoch: the epoch. known_acl() gets
+ * the answer. An outdated answer is dropped, and the question is asked again after KNOWN_WALKS more lookups, when no
+ * change is in progress.
  */
 bool known_asks_acl(struct fs *fs, struct inode *dir, uint64_t *ret_epoch);
 void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, uint64_t asked);

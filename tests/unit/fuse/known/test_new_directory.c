@@ -234,6 +234,18 @@ static void the_sidecar_is_asked_for_an_acl_once(void **state)
 	assert_false(known_wants_no_acl(&fs, dir));
 }
 
+static void the_server_is_asked_for_an_acl_only_if_the_sidecar_does_not_tell(void **state)
+{
+	uint64_t epoch;
+
+	see(1);
+	dir->known.believed_ms = now_ms() + 10000;
+	see(2); /* the kernel walks through a directory that has changed */
+	assert_false(known_asks_acl(&fs, dir, &epoch));
+	fs.leased = 0;
+	assert_true(known_asks_acl(&fs, dir, &epoch));
+}
+
 static void an_answer_from_before_a_change_says_nothing(void **state)
 {
 	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
@@ -261,6 +273,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(there_is_a_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(lookupcache_is_obeyed, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sidecar_is_asked_for_an_acl_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_server_is_asked_for_an_acl_only_if_the_sidecar_does_not_tell, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(an_answer_from_before_a_change_says_nothing, setup, teardown),
 	};
 
