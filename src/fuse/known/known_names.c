@@ -34,8 +34,18 @@ static uint64_t number_of(const char *name)
  */
 static bool lacks(const struct fs *fs, const struct inode *dir, uint64_t epoch, const char *name)
 {
-	return dir->known.whole && dir->known.whole_epoch == epoch && known_is_watched(fs, dir) &&
-	       strlen(name) <= NFS_NAME_MAX && !number_set_has(&dir->known.names, number_of(name));
+	const struct known_whole *w = dir->known.whole;
+
+	return w && w->epoch == epoch && known_is_watched(fs, dir) && strlen(name) <= NFS_NAME_MAX &&
+	       !number_set_has(&w->names, number_of(name));
+}
+
+/* The caller holds the directory's lock. */
+static void no_more_whole(struct inode *dir)
+{
+	if (dir->known.whole)
+		number_set_clear(&dir->known.whole->names);
+	free(STEAL_PTR(dir->known.whole));
 }
 
 void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64_t asked)
@@ -44,18 +54,20 @@ void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64
 	if (known_is_outdated(dir, asked) || !attr_memory_is_version(&dir->attrs, &mkdir->attr))
 		return;
 	dir->known.no_acl |= mkdir->no_acl;
-	dir->known.whole = mkdir->empty;
-	dir->known.whole_epoch = dir->known.epoch;
-	number_set_clear(&dir->known.names);
+	no_more_whole(dir);
+	if (mkdir->empty)
+		dir->known.whole = calloc(1, sizeof(*dir->known.whole));
+	if (dir->known.whole)
+		dir->known.whole->epoch = dir->known.epoch;
 }
 
 void known_may_have(struct inode *dir, const char *name)
 {
 	LOCKED(&dir->lock);
-	if (dir->known.whole && number_set_add(&dir->known.names, number_of(name), KNOWN_MADE) < 0)
-		dir->known.whole = false;
-	if (!dir->known.whole)
-		number_set_clear(&dir->known.names);
+	struct known_whole *w = dir->known.whole;
+
+	if (w && (w->epoch != dir->known.epoch || number_set_add(&w->names, number_of(name), KNOWN_MADE) < 0))
+		no_more_whole(dir);
 }
 
 /*
@@ -69,7 +81,7 @@ static void put_name(struct fs *fs, struct inode *dir, const char *name, const s
 	size_t size = name_key(&k, dir, dir->known.epoch, name);
 
 	if (fh && lacks(fs, dir, dir->known.epoch, name)) /* somebody else has made it */
-		dir->known.whole = false;
+		no_more_whole(dir);
 	cache_put(fs->names, &k, size, fh ? fh : &nobody, sizeof(*fh));
 }
 

@@ -74,7 +74,9 @@ static enum known_noticed on_change(struct fs *fs, struct inode *dir)
 		dir->known.foreign_ms = now;
 		dir->known.foreign = 0;
 	}
-	if (++dir->known.foreign > KNOWN_CALM)
+	if (dir->known.foreign < UINT8_MAX)
+		dir->known.foreign++;
+	if (dir->known.foreign > KNOWN_CALM)
 		dir->known.unrest_ms = now + KNOWN_UNREST_MS;
 	known_doubt_locked(dir);
 	return believed ? NOTICED_FORGET : NOTICED_CHANGE;

@@ -30,6 +30,12 @@ static inline bool is_special_file(mode_t mode)
 }
 
 /* Knowledge that needs no question to the server. Only the functions of fuse/known/known.h change it. */
+/* The names that a directory may have in one epoch, which this mount has made: other names it has not. */
+struct known_whole {
+	uint64_t epoch;
+	struct number_set names; /* keyed hashes */
+};
+
 struct known {
 	unsigned changing; /* changes by this mount that the server has not answered yet */
 	unsigned writers;  /* opens for writing: with any, nobody knows the file's size and times */
@@ -43,21 +49,17 @@ struct known {
 	uint64_t lease;       /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
 	bool no_acl;          /* of a directory: it has no ACL in this epoch */
 	bool asks_acl;        /* the server should be asked for the directory's ACL: known_asks_acl() */
+	bool mixed;           /* the kernel was told different attributes meanwhile, and may believe any of them */
+	uint8_t foreign;      /* of a directory: changes by others since foreign_ms, up to UINT8_MAX */
 	unsigned walks;       /* names looked for in the directory in this epoch, or since an ACL answer was dropped */
 	uint64_t believed_ms; /* until then the kernel may walk through the directory without asking */
 	uint64_t believed_at; /* attr_clock() when the kernel was last told so */
 	uint64_t unrest_ms;   /* until then the kernel is not told so, since others change the directory much */
-	uint64_t foreign_ms;  /* now_ms() of a change by others; */
-	unsigned foreign;     /* and how many there were in the KNOWN_UNREST_MS from then on */
+	uint64_t foreign_ms;  /* now_ms() of a change by others, the first in KNOWN_UNREST_MS */
 	uint64_t named_ms;    /* until then the kernel may believe a name of this file without asking */
 	uint64_t tellings;    /* how often the kernel was told attributes with a timeout */
 	uint64_t trusts_ms;   /* until then the kernel may believe those attributes; 0: they were taken back */
-	bool mixed;           /* the kernel was told different attributes meanwhile, and may believe any of them */
-
-	/* Of a directory that this mount has made: the names that it may have, in one epoch; other names it has not. */
-	bool whole;
-	uint64_t whole_epoch;
-	struct number_set names; /* keyed hashes */
+	struct known_whole *whole; /* of a directory that is known whole; or NULL */
 };
 
 /* The remembered facts of a directory's default ACL; default_acl.h. */
@@ -123,11 +125,12 @@ struct inode {
 	struct list granted_node; /* in a list of idle_ids.h while granted is not NULL */
 	struct list idle;         /* in the list of idle inodes in idle_ids.h; only that list's lock guards it */
 	uint64_t listed_ms;       /* now_ms() when the inode came into that list; the list's lock guards it */
-	bool listed;              /* the inode is in that list, or a thread has just taken it from there */
 	uint64_t idle_since;      /* now_ms() when its id or descriptor became idle; 0: none is idle */
 	struct write_behind behind;
 	struct list appends; /* O_APPEND writes that wait for their turn */
 	bool appending;
+	bool listed; /* in the list of idle inodes, or a thread has just taken it from there; that list's lock guards it
+		      */
 	struct silly_place *silly; /* NULL: the file has no .nfs name */
 	unsigned opening;          /* OPEN requests in progress */
 	unsigned taking;           /* requests in progress that rename the file to a .nfs name */

@@ -85,7 +85,9 @@ static void free_inode(struct inode_table *t, struct inode *i)
 	slots_remove(&t->numbers, i->number);
 	write_log_done(&i->writes);
 	free(i->silly);
-	number_set_clear(&i->known.names);
+	if (i->known.whole)
+		number_set_clear(&i->known.whole->names);
+	free(i->known.whole);
 	(void)pthread_mutex_destroy(&i->lock);
 	free(i);
 	t->total--;

@@ -292,6 +292,7 @@ static bool may_take_name(const struct name_change *c, const struct names_direct
 static int find_victim(struct name_change *c, int *ret_lease)
 {
 	const struct names_directory *dir = c->dir2.fd >= 0 ? &c->dir2 : &c->dir;
+	struct stat st;
 
 	*ret_lease = -1;
 	if ((c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
@@ -301,6 +302,8 @@ static int find_victim(struct name_change *c, int *ret_lease)
 		return 0;
 	if (c->file < 0)
 		return c->file;
+	if (fstat(c->file, &st) < 0 || st.st_dev != dir->device)
+		return -EXDEV; /* a subvolume of btrfs */
 	return may_take_name(c, dir) ? lease_last_name(c, ret_lease) : -EACCES;
 }
 
@@ -327,10 +330,13 @@ static int rename_name(const struct name_change *c)
 	const struct broker_rename *q = &c->request.rename;
 	struct stat st;
 
-	/* NFS-Ganesha would go on to find the old parent of a directory as "..". */
-	if (server_remembers(c) && c->dir2.fd >= 0 &&
-		(fstatat(c->dir.fd, q->name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISDIR(st.st_mode)))
-		return -EOPNOTSUPP;
+	if (server_remembers(c)) {
+		if (fstatat(c->dir.fd, q->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		/* A subvolume of btrfs is another filesystem. Ganesha would go on to find a directory's old parent. */
+		if (st.st_dev != c->dir.device || (c->dir2.fd >= 0 && S_ISDIR(st.st_mode)))
+			return -EOPNOTSUPP;
+	}
 	return renameat(c->dir.fd, q->name, c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, q->name2) < 0 ? -errno : 0;
 }
 

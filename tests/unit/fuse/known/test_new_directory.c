@@ -205,7 +205,7 @@ static void there_is_a_limit(void **state)
 	assert_int_equal(look_up("other"), -ENOENT);
 	known_may_have(dir, "one more");
 	assert_int_equal(look_up("other"), -EAGAIN);
-	assert_null(dir->known.names.slots);
+	assert_null(dir->known.whole);
 }
 
 static void lookupcache_is_obeyed(void **state)
