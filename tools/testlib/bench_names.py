@@ -1,10 +1,13 @@
 """tools/bench names: operations on names and small files, beside the server's own directory and the floor of FUSE."""
+import itertools
 import json
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,22 +17,32 @@ from .bench_names_cells import GUEST_GOALS, GUEST_OTHER, all_cells
 
 OURS = {"passthrough": "local=passthrough,commit=fsync", "commit=close": "local=passthrough,commit=close",
         "remote": "local=off"}
+SOCKETS = {"sidecar": "/run/testenv/sidecar-metrics.sock", "mount": "/run/testenv/mount-metrics.sock"}
+WITH_METRICS = {"passthrough": OURS["passthrough"], "metrics": f"{OURS['passthrough']},metrics={SOCKETS['mount']}"}
+READ_EVERY = 1       # seconds; Prometheus' own default is 60
+METRICS_GOAL = 0.98  # of the speed without
 # The export has fsid=0: it is NFSv4's root.
 KERNEL = {"nfs3": ("nfs", "vers=3,nolock,proto=tcp,mountproto=tcp,addr=127.0.0.1", "{}"),
           "nfs4.2": ("nfs4", "vers=4.2,addr=127.0.0.1,clientaddr=127.0.0.1", "/")}
 MEANING = {"native": "the server's own directory", "floor": "FUSE with names in memory and data passed through",
-           **{name: f"localiofs, {options}" for name, options in OURS.items()},
+           **{name: f"localiofs, {options}" for name, options in {**OURS, **WITH_METRICS}.items()},
            "nfs3": "the kernel's NFSv3 client with LOCALIO", "nfs4.2": "the kernel's NFSv4.2 client with LOCALIO"}
 
 
 class Names(Local):
     """Inside tools/testenv without a mount, pinned to the CPUs of --cpus. Each path has a folder of its own on the same
-    filesystem, so that no path ends what another path knows."""
-    ours = OURS
+    filesystem, so that no path ends what another path knows: it stays, as the export's root would change else."""
+
+    def __init__(self, options):
+        super().__init__(options)
+        self.ours = WITH_METRICS if options.metrics else OURS
+        self.numbers = itertools.count()
 
     def mount_all(self):
         self.paths["native"] = self.backing
         self.mount_ours()
+        if self.options.metrics:
+            threading.Thread(target=self.read_metrics, daemon=True).start()
         if self.options.server == "knfsd" and LOCALIO.exists():
             LOCALIO.write_text("Y")
             for name, (kind, options, path) in KERNEL.items():
@@ -46,6 +59,18 @@ class Names(Local):
             sys.exit("bench: the FUSE floor does not mount")
         self.paths["floor"] = where
 
+    @staticmethod
+    def read_metrics():
+        """What a monitor does, but more often: reads the mount's and the sidecar's metrics."""
+        while True:
+            for where in SOCKETS.values():
+                with socket.socket(socket.AF_UNIX) as reader:
+                    reader.connect(where)
+                    reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                    while reader.recv(1 << 16):
+                        pass
+            time.sleep(READ_EVERY)
+
     # ---- one measurement ----
 
     def wrong_path(self, path, before, after):
@@ -56,13 +81,13 @@ class Names(Local):
 
     def one(self, path, cell):
         """Microseconds and RPCs per item."""
-        folder = self.paths[path] / f"of-{path.replace('=', '-')}"
-        folder.mkdir(exist_ok=True)
+        folder = self.paths[path] / f"of-{path.replace('=', '-')}" / str(next(self.numbers))
+        folder.mkdir(parents=True)
         cell.prepare(folder)
         if cell.cold:
             os.sync()
             Path("/proc/sys/vm/drop_caches").write_text("3")
-        before = self.lib.status(self.paths[path]) if path in OURS else None
+        before = self.lib.status(self.paths[path]) if path in self.ours else None
         begin = time.perf_counter()
         told = cell.measure(folder)
         seconds = told if isinstance(told, float) else time.perf_counter() - begin
@@ -104,6 +129,10 @@ class Names(Local):
         finally:
             self.floor.terminate()
             self.floor.wait()
+        if self.options.metrics:
+            mean = statistics.geometric_mean(cell["median"]["passthrough"] / cell["median"]["metrics"] for cell in table)
+            print(f"metrics: {mean:.3f} of passthrough (geometric mean of all lines), goal {METRICS_GOAL}: "
+                  f"{'met' if mean >= METRICS_GOAL else 'missed'}")
         result = {"context": f"{self.context()}, {self.options.cpus} CPU", "paths": {name: MEANING[name] for name in self.paths},
                   "cells": table}
         if self.options.json:
@@ -113,7 +142,7 @@ class Names(Local):
         return 0
 
     def measure_cell(self, cell, before):
-        values, rpcs = {path: [] for path in self.paths}, {path: [] for path in OURS}
+        values, rpcs = {path: [] for path in self.paths}, {path: [] for path in self.ours}
         for _ in range(self.options.rounds):
             for path in self.paths:
                 microseconds, calls = self.one(path, cell)
@@ -132,7 +161,7 @@ class Names(Local):
             reached.append({"path": path, "beside": other, "goal": goal, "ratio": got})
             line += f"; {path} {got:.2f} of {other}, goal {goal:g}: {'met' if got >= goal else 'missed'}"
         if before:
-            line += "; before: " + ", ".join(f"{path} x{before[path] / middle[path]:.2f}" for path in OURS if path in before)
+            line += "; before: " + ", ".join(f"{path} x{before[path] / middle[path]:.2f}" for path in self.ours if path in before)
         print(line, flush=True)
         return {"group": cell.group, "name": cell.name, "unit": "us", "values": values, "median": middle, "ratio": ratio,
                 "rpcs": calls, "goals": reached}

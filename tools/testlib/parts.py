@@ -139,7 +139,7 @@ class Sidecar(Part):
 
     def argv(self):
         return [BIN / "localiofs-sidecar", *self.server.sidecar_arguments(), f"--registry={REGISTRY}",
-                f"--probeport={PROBE_PORT}"]
+                f"--probeport={PROBE_PORT}", *os.environ.get("LOCALIOFS_SIDECAR_OPTIONS", "").split()]
 
     def environment(self):
         return {**os.environ, "NOTIFY_SOCKET": str(self.notify_path)}
