@@ -100,6 +100,8 @@ struct fs {
 	unsigned ring_depth;     /* entries per queue */
 	atomic_uint *ring_waits; /* kernel_ring.h: per queue, the entries of requests that wait for other requests */
 	bool allow_other;
+	bool one_user;          /* the kernel lets only processes with the owner's uid and gid in (fs/fuse/dir.c
+				   fuse_permissible_uidgid) */
 	atomic_bool has_locked; /* the daemon has got a lock request, and has logged that locks are local */
 	atomic_size_t open_files;
 	atomic_size_t opening;          /* OPEN requests in progress */

@@ -63,7 +63,7 @@ static void forget_names(struct fs *fs, struct inode *dir)
 static void end_epoch(struct inode *i)
 {
 	i->known.epoch++;
-	i->known.no_acl = false;
+	i->known.no_acl = i->known.owner_searches = false;
 	i->known.asks_acl = i->known.believed_ms > now_ms();
 	i->known.walks = 0;
 }
@@ -108,17 +108,20 @@ unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct n
 	bool watched)
 {
 	unsigned seconds;
+	bool same;
 
 	LOCKED(&i->lock);
+	same = same_rights(i, attr);
 	learn_watch(fs, i, attr_memory_is_version(&i->attrs, attr), watched, asked);
 	if (!attr_memory_is_version(&i->attrs, attr)) {
 		i->known.mixed |= i->known.trusts_ms > now_ms();
 		end_epoch(i);
 	}
-	if (!same_rights(i, attr))
+	if (!same)
 		i->known.openers++;
 	seconds = take_attributes(fs, i, attr, asked);
-	if (!known_all_may_search(i))
+	/* Names in a private directory were told because of the owner's rights, and these are the same. */
+	if (!known_all_may_search(i) && !(fs->one_user && same))
 		forget_names(fs, i);
 	if (known_is_outdated(i, asked)) {
 		attr_memory_doubt(&i->attrs);
@@ -389,9 +392,9 @@ static uint64_t names_until(struct fs *fs, struct inode *dir)
 	LOCKED(&dir->lock);
 	uint64_t until = known_is_watched(fs, dir) ? now_ms() + KNOWN_WATCHED_MS : dir->attrs.until_ms;
 
-	if (!dir->known.no_acl || !known_all_may_search(dir) || !known_names_are_believed(fs, dir) ||
-		dir->known.changing > 0 || fs->options->lookupcache == LOOKUP_CACHE_NONE ||
-		now_ms() < dir->known.unrest_ms)
+	if (!(dir->known.owner_searches || (dir->known.no_acl && known_all_may_search(dir))) ||
+		!known_names_are_believed(fs, dir) || dir->known.changing > 0 ||
+		fs->options->lookupcache == LOOKUP_CACHE_NONE || now_ms() < dir->known.unrest_ms)
 		return 0;
 	dir->known.believed_at = attr_clock();
 	dir->known.believed_ms = MAX(dir->known.believed_ms, until + KERNEL_MS);
@@ -431,7 +434,7 @@ void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inod
 	fs->moved = attr_clock_tick();
 	{
 		LOCKED(&to->lock);
-		if (to->known.believed_ms > now && known_all_may_search(to))
+		if (to->known.believed_ms > now && (to->known.owner_searches || known_all_may_search(to)))
 			return;
 	}
 	{

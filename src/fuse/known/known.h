@@ -21,6 +21,12 @@
  * kernel is told to forget only in that case, because with the names all files lose their pages, and mounts below this
  * mount are detached.
  *
+ * In a mount that only one user may use (fs.one_user), the kernel is also told a timeout in a directory that belongs to
+ * that user, who was allowed to search it in this epoch: no other user's process can walk through it, and neither ACLs
+ * nor groups say anything about an owner. In a mount for all users a private directory gets no timeout. The kernel lets
+ * everybody walk through names that it believes, also who has got a descriptor of a directory in a private tree, and
+ * nothing tells the daemon that another user comes.
+ *
  * The kernel must forget all names because it cannot forget some of them in time: it holds the lock of a directory
  * whose mode is being changed, or into which a file is being moved, until the daemon has answered.
  *

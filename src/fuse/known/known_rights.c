@@ -13,6 +13,15 @@ static size_t rights_key(struct known_key *k, const struct inode *dir, uint64_t 
 	return known_make_key(k, dir, epoch, cred, size);
 }
 
+/* True if the directory's owner may search it, whatever its ACL and the groups of the process. The caller holds the
+ * lock. */
+static bool owner_searches(const struct inode *dir, const struct nfs_cred *cred, uint32_t allowed)
+{
+	const struct nfs_attr *attr = &dir->attrs.attr;
+
+	return (allowed & NFS_ACCESS_LOOKUP) && (attr->mode & S_IXUSR) && cred->uid != 0 && cred->uid == attr->uid;
+}
+
 void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed, uint64_t asked)
 {
 	struct known_key k;
@@ -22,6 +31,8 @@ void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred,
 	LOCKED(&dir->lock);
 	if (known_is_outdated(dir, asked))
 		return;
+	if (fs->one_user && fs->forgets_names && owner_searches(dir, cred, allowed))
+		dir->known.owner_searches = true;
 	size = rights_key(&k, dir, dir->known.epoch, cred);
 	(void)cache_get(fs->rights, &k, size, &before, sizeof(before));
 	allowed |= before;

@@ -48,6 +48,8 @@ struct known {
 	uint64_t openers;     /* of a file: advances when the set of users who may open the file may have changed */
 	uint64_t lease;       /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
 	bool no_acl;          /* of a directory: it has no ACL in this epoch */
+	bool owner_searches;  /* of a directory in a mount for one user (fs.one_user), its owner: may search it in this
+				 epoch */
 	bool asks_acl;        /* the server should be asked for the directory's ACL: known_asks_acl() */
 	bool mixed;           /* the kernel was told different attributes meanwhile, and may believe any of them */
 	uint8_t foreign;      /* of a directory: changes by others since foreign_ms, up to UINT8_MAX */

@@ -443,6 +443,44 @@ static void a_moved_name_is_believed_where_it_was(void **state)
 	(void)inode_unref(fs.inodes, other);
 }
 
+/* A directory that belongs to uid 1, and a LOOKUP there that the server answered. */
+static void looked_up_by(const struct nfs_cred *cred, mode_t permissions, long version)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | permissions, 1, version);
+
+	attr.uid = 1;
+	(void)known_attributes(&fs, dir, &attr, attr_clock());
+	known_rights(&fs, dir, cred, NFS_ACCESS_LOOKUP, attr_clock());
+}
+
+static void in_a_mount_for_one_user_the_kernel_walks_where_the_user_may(void **state)
+{
+	static const struct nfs_cred carol = {.uid = 2, .gid = 1};
+
+	fs.forgets_names = true;
+	looked_up_by(&alice, 0700, 1);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0); /* everybody may use this mount */
+	fs.one_user = true;
+	looked_up_by(&carol, 0770, 2);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0); /* not the owner: groups or an ACL may say more */
+	looked_up_by(&alice, 0600, 3);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	looked_up_by(&alice, 0700, 4);
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	assert_true(known_absence_seconds(&fs, dir) > 0);
+	/* A change by others ends the epoch, but as the rights are the same, the kernel may go on to believe its names.
+	 */
+	fs.forgot = 0;
+	looked_up_by(&carol, 0700, 5);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+	assert_int_equal(fs.forgot, 0);
+	looked_up_by(&alice, 0700, 5);
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	looked_up_by(&carol, 0600, 6);
+	assert_int_not_equal(fs.forgot, 0);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+}
+
 static void an_acl_makes_the_kernel_ask(void **state)
 {
 	uint64_t epoch;
@@ -588,6 +626,7 @@ int main(void)
 		TEST(the_kernel_walks_where_everybody_may),
 		TEST(an_answer_about_an_acl_that_is_dropped_is_asked_for_again),
 		TEST(a_moved_name_is_believed_where_it_was),
+		TEST(in_a_mount_for_one_user_the_kernel_walks_where_the_user_may),
 		TEST(an_acl_makes_the_kernel_ask),
 		TEST(the_kernel_asks_where_it_cannot_forget),
 		TEST(a_file_that_the_kernel_forgot_is_asked_for),
