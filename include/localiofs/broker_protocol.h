@@ -175,7 +175,8 @@ struct broker_open_reply {
 	uint32_t writable;  /* 1 if the id may be opened for writing, or the descriptor is O_RDWR instead of O_RDONLY */
 	uint32_t root;      /* 1 if the credential is uid 0 after the squash, which may use reserved blocks */
 	uint32_t any_groups; /* 1 if access does not depend on the credential's other groups */
-	uint32_t watched; /* BROKER_OPEN_ATTR, and MAKE of a directory: 1 if the sidecar sends notices of its changes */
+	uint32_t watched; /* BROKER_OPEN_ATTR, and MAKE of a directory: 1 if the sidecar sends notices of its changes.
+				BROKER_OPEN_ATTR of a directory that is not watched begins that for later requests. */
 	struct broker_attr attr;
 };
 
@@ -395,7 +396,7 @@ struct broker_revoke {
  * From the first PING of a session after HELLO on:
  *
  * A change in the server's filesystem, of an object whose handle this session was told: the directories and files in
- * replies to LOOKUP, and the files in replies to OPEN with BROKER_OPEN_ATTR. Notices are complete from before the
+ * replies to LOOKUP and to OPEN with BROKER_OPEN_ATTR. Notices are complete from before the
  * system calls of a reply with watched = 1, until BROKER_NOTICE_DOUBT; those of names, mode, owner and ACL, that is,
  * and not those of data. A reply that was requested before a notice arrived may be older than the change.
  *

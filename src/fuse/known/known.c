@@ -424,6 +424,25 @@ double known_absence_seconds(struct fs *fs, struct inode *dir)
 	return fs->options->lookupcache == LOOKUP_CACHE_ALL ? seconds_until(names_until(fs, dir)) : 0;
 }
 
+struct known_state known_state(struct inode *dir)
+{
+	LOCKED(&dir->lock);
+	return (struct known_state){.epoch = dir->known.epoch, .changed = dir->known.changed};
+}
+
+bool known_has_notices(struct fs *fs, struct inode *dir)
+{
+	LOCKED(&dir->lock);
+	return known_is_watched(fs, dir);
+}
+
+bool known_is_state(struct fs *fs, struct inode *dir, const struct known_state *state)
+{
+	LOCKED(&dir->lock);
+	return known_is_watched(fs, dir) && dir->known.changing == 0 && dir->known.epoch == state->epoch &&
+	       dir->known.changed == state->changed;
+}
+
 void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inode *to)
 {
 	struct inode *told = i ? i : from;

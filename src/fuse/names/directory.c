@@ -6,6 +6,7 @@
  */
 #include "base/clock.h"
 #include "fuse/names/handlers.h"
+#include "fuse/names/listing.h"
 #include "fuse/request/request.h"
 
 #include <fcntl.h>
@@ -38,8 +39,10 @@ struct directory {
 	struct nfs_cred cred;
 	pthread_mutex_t lock;
 	struct nfs_verf verf;
-	uint64_t epoch, asked; /* of the batch: known_epoch(), attr_clock() */
-	uint64_t came_ms;      /* when the batch came */
+	uint64_t epoch, asked;    /* of the batch: known_epoch(), attr_clock() */
+	uint64_t came_ms;         /* when the batch came */
+	struct known_state state; /* of the directory, when the batch was asked for */
+	bool of_state;            /* the directory was still in that state when the batch came */
 	struct listed **batch;
 	size_t count;
 	uint64_t first; /* the offset at which the batch starts */
@@ -103,7 +106,7 @@ struct opendir_request {
 	struct fuse_file_info fi;
 };
 
-static void reply_opendir(struct opendir_request *o)
+static void reply_opendir(struct opendir_request *o, enum listing_use use)
 {
 	struct directory *d = calloc(1, sizeof(*d));
 	struct inode *i = o->r.inode;
@@ -121,13 +124,35 @@ static void reply_opendir(struct opendir_request *o)
 	d->cred = o->r.call.cred;
 	(void)pthread_mutex_init(&d->lock, NULL);
 	o->fi.fh = d->opened.number;
-	{
-		LOCKED(&i->lock);
-		list_append(&i->opened, &d->opened.node);
-	}
+	listing_open(o->r.fs, i, &d->opened, use, &o->fi);
 	if (fuse_reply_open(o->r.req, &o->fi) < 0)
 		close_directory(o->r.fs, d);
 	request_end(&o->r);
+}
+
+static void directory_looked_at(struct nfs_call *call)
+{
+	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, r.call);
+	struct request *r = &o->r;
+	bool told = call->error == 0 && call->has_attr && call->by_sidecar && S_ISDIR(call->attr.mode);
+
+	if (told)
+		(void)known_attributes_watched(r->fs, r->inode, &call->attr, r->asked, call->watched);
+	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
+}
+
+/*
+ * The caller may read the directory. A listing that may be good is compared with the sidecar's answer, which also
+ * begins the notices without which no listing is good.
+ */
+static void opendir_allowed(struct opendir_request *o)
+{
+	struct fs *fs = o->r.fs;
+
+	if (listing_is_good(fs, o->r.inode) || (fs->leased != 0 && !known_has_notices(fs, o->r.inode)))
+		request_send(&o->r, NFS_GETATTR, directory_looked_at);
+	else
+		reply_opendir(o, LISTING_BEGIN);
 }
 
 static void opendir_done(struct nfs_call *call)
@@ -139,13 +164,13 @@ static void opendir_done(struct nfs_call *call)
 	else if (!(call->res.access & NFS_ACCESS_READ))
 		request_end_error(&o->r, -EACCES);
 	else
-		reply_opendir(o);
+		opendir_allowed(o);
 }
 
 /*
  * ACCESS decides, as in the kernel's NFS client (nfs_permission). But an O_SYNC open of the root by the mount's owner
  * succeeds without a question, because localioctl must work while the server is away. For a listing on such a
- * descriptor, the server checks the permission at READDIR.
+ * descriptor, the server checks the permission at READDIR, so the kernel's listing is not used.
  */
 static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -162,11 +187,11 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		return;
 	if (ino == FUSE_ROOT_ID && (fi->flags & O_SYNC) == O_SYNC &&
 		(fuse_req_ctx(req)->uid == r->fs->owner || fuse_req_ctx(req)->uid == 0)) {
-		reply_opendir(o);
+		reply_opendir(o, LISTING_READ_PAST);
 		return;
 	}
 	if (known_allowed(r->fs, r->inode, &r->call.cred, NFS_ACCESS_READ)) {
-		reply_opendir(o);
+		opendir_allowed(o);
 		return;
 	}
 	/* LOOKUP as well: a caller who lists a directory usually looks up its names next. */
@@ -305,6 +330,7 @@ static bool reply_from_batch(struct readdir_request *q)
 	if (n == d->count && !at_end)
 		return false;
 	q->r.asked = d->asked;
+	listing_part(q->r.inode, d->of_state ? &d->state : NULL);
 	buf = malloc(q->size);
 	if (!buf) {
 		request_end_error(&q->r, -ENOMEM);
@@ -353,6 +379,7 @@ static bool goes_round(struct readdir_request *q, const struct nfs_call *call)
 static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 {
 	struct directory *d = q->dir;
+	struct known_state state;
 
 	drop_batch(d);
 	if (goes_round(q, call))
@@ -373,7 +400,9 @@ static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 		d->batch[d->count++] = l;
 	}
 	d->verf = call->res.dir.verf;
-	d->epoch = known_epoch(q->r.inode);
+	state = known_state(q->r.inode);
+	d->of_state = call->dir.has_after && state.epoch == d->state.epoch && state.changed == d->state.changed;
+	d->epoch = state.epoch;
 	d->asked = q->r.asked;
 	d->came_ms = now_ms();
 	d->first = q->offset;
@@ -451,6 +480,7 @@ static void fill_call(struct readdir_request *q)
 	call->args.dir.count = REPLY_BYTES;
 	if (q->offset != 0)
 		call->args.dir.verf = q->dir->verf;
+	q->dir->state = known_state(q->r.inode);
 }
 
 static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, struct fuse_file_info *fi,

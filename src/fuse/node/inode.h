@@ -64,6 +64,17 @@ struct known {
 	struct known_whole *whole; /* of a directory that is known whole; or NULL */
 };
 
+/* A state of a directory as this mount knows it: known_state(). */
+struct known_state {
+	uint64_t epoch, changed;
+};
+
+/* What the kernel's listing of a directory was made from; fuse/names/listing.h. */
+struct listing {
+	struct known_state state; /* of all parts, if they are of one state */
+	uint8_t parts;            /* enum listing_parts */
+};
+
 /* The remembered facts of a directory's default ACL; default_acl.h. */
 struct default_acl {
 	bool there;
@@ -124,6 +135,7 @@ struct inode {
 	struct known known;
 	struct named named;
 	struct default_acl default_acl;
+	struct listing listing;
 	struct list granted_node; /* in a list of idle_ids.h while granted is not NULL */
 	struct list idle;         /* in the list of idle inodes in idle_ids.h; only that list's lock guards it */
 	uint64_t listed_ms;       /* now_ms() when the inode came into that list; the list's lock guards it */

@@ -123,18 +123,19 @@ static int on_open(struct session *s, struct packet *p)
 	enum reason reason = session_find_claimed(s, &p->body.open.fh,
 		p->body.open.flags & BROKER_OPEN_ATTR ? NULL : &p->body.open.cred, &at);
 	struct grant grant = {.kept = -1, .given = -1};
+	bool asks = (p->body.open.flags & BROKER_OPEN_ATTR) != 0;
+	bool watched = reason == REASON_NONE && asks && listener_watches(s->listener, at.mount, &at.handle);
 	int r;
 
-	if (reason == REASON_NONE && (p->body.open.flags & BROKER_OPEN_ATTR) != 0)
-		reply.watched = listener_watches(s->listener, at.mount, &at.handle);
 	if (reason != REASON_NONE) {
 		reply.error = session_error_of(reason);
 		reply.reason = reason;
 	} else if (!tell_attributes(s, &p->body.open, &at, &reply)) {
 		grant_open(&g, &p->body.open, &reply, &grant);
 	}
-	if (reply.error == 0 && (p->body.open.flags & BROKER_OPEN_ATTR) != 0 && !S_ISDIR(reply.attr.mode))
-		(void)listener_watch(s->listener, at.mount, &at.handle, &p->body.open.fh, false);
+	reply.watched = watched;
+	if (reply.error == 0 && asks)
+		(void)listener_watch(s->listener, at.mount, &at.handle, &p->body.open.fh, S_ISDIR(reply.attr.mode));
 	session_settle_grant(s, place, &p->body.open.fh, p->body.open.flags, &reply, &grant, at.mount);
 	r = session_reply(s, p, &reply, grant.given);
 	(void)close_fd(grant.given);

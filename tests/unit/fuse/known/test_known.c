@@ -5,55 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "fuse/fs/fs.h"
-#include "fuse/known/cache.h"
-#include "fuse/known/known.h"
+#include "fuse/known/known_fixture.h"
 
-static struct fs fs;
-static struct mount_options options;
-static struct inode *dir, *file;
 static const struct nfs_cred alice = {.uid = 1, .gid = 1}, bob = {.uid = 1, .gid = 1, .ngroups = 1, .groups = {7}};
-
-static struct nfs_attr attributes(mode_t mode, uint64_t fileid, long version)
-{
-	return (struct nfs_attr){.mode = mode,
-		.fileid = fileid,
-		.nlink = 1,
-		.size = 10,
-		.ctime = {.tv_sec = 5, .tv_nsec = version}};
-}
-
-static struct inode *make_inode(uint8_t n, mode_t mode)
-{
-	struct nfs_fh fh = {.len = 4, .data = {n}};
-	struct nfs_attr attr = attributes(mode, n, 1);
-	struct inode *i;
-
-	assert_int_equal(inode_table_get(fs.inodes, &fh, &attr, &i), 0);
-	return i;
-}
-
-static int setup(void **state)
-{
-	memset(&fs, 0, sizeof(fs));
-	options_init(&options);
-	fs.options = &options;
-	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0)
-		return -1;
-	dir = make_inode(1, S_IFDIR);
-	file = make_inode(2, S_IFREG);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)inode_unref(fs.inodes, dir);
-	(void)inode_unref(fs.inodes, file);
-	fs.inodes = inode_table_free(fs.inodes);
-	fs.names = cache_free(fs.names);
-	fs.rights = cache_free(fs.rights);
-	return 0;
-}
 
 static unsigned see(struct inode *i, long version)
 {
@@ -443,44 +397,6 @@ static void a_moved_name_is_believed_where_it_was(void **state)
 	(void)inode_unref(fs.inodes, other);
 }
 
-/* A directory that belongs to uid 1, and a LOOKUP there that the server answered. */
-static void looked_up_by(const struct nfs_cred *cred, mode_t permissions, long version)
-{
-	struct nfs_attr attr = attributes(S_IFDIR | permissions, 1, version);
-
-	attr.uid = 1;
-	(void)known_attributes(&fs, dir, &attr, attr_clock());
-	known_rights(&fs, dir, cred, NFS_ACCESS_LOOKUP, attr_clock());
-}
-
-static void in_a_mount_for_one_user_the_kernel_walks_where_the_user_may(void **state)
-{
-	static const struct nfs_cred carol = {.uid = 2, .gid = 1};
-
-	fs.forgets_names = true;
-	looked_up_by(&alice, 0700, 1);
-	assert_true(known_entry_seconds(&fs, dir, file) == 0); /* everybody may use this mount */
-	fs.one_user = true;
-	looked_up_by(&carol, 0770, 2);
-	assert_true(known_entry_seconds(&fs, dir, file) == 0); /* not the owner: groups or an ACL may say more */
-	looked_up_by(&alice, 0600, 3);
-	assert_true(known_entry_seconds(&fs, dir, file) == 0);
-	looked_up_by(&alice, 0700, 4);
-	assert_true(known_entry_seconds(&fs, dir, file) > 0);
-	assert_true(known_absence_seconds(&fs, dir) > 0);
-	/* A change by others ends the epoch, but as the rights are the same, the kernel may go on to believe its names.
-	 */
-	fs.forgot = 0;
-	looked_up_by(&carol, 0700, 5);
-	assert_true(known_entry_seconds(&fs, dir, file) == 0);
-	assert_int_equal(fs.forgot, 0);
-	looked_up_by(&alice, 0700, 5);
-	assert_true(known_entry_seconds(&fs, dir, file) > 0);
-	looked_up_by(&carol, 0600, 6);
-	assert_int_not_equal(fs.forgot, 0);
-	assert_true(known_entry_seconds(&fs, dir, file) == 0);
-}
-
 static void an_acl_makes_the_kernel_ask(void **state)
 {
 	uint64_t epoch;
@@ -601,8 +517,6 @@ static void a_listing_takes_back_nothing_that_is_as_new(void **state)
 	assert_false(told_again(5, &version));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -626,7 +540,6 @@ int main(void)
 		TEST(the_kernel_walks_where_everybody_may),
 		TEST(an_answer_about_an_acl_that_is_dropped_is_asked_for_again),
 		TEST(a_moved_name_is_believed_where_it_was),
-		TEST(in_a_mount_for_one_user_the_kernel_walks_where_the_user_may),
 		TEST(an_acl_makes_the_kernel_ask),
 		TEST(the_kernel_asks_where_it_cannot_forget),
 		TEST(a_file_that_the_kernel_forgot_is_asked_for),
