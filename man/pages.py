@@ -39,6 +39,20 @@ def items(text, macro):
     return {name for line in lines for name in re.findall(rf"(?<!Ns )\b{macro} ([\w.-]+)", line)}
 
 
+@functools.cache
+def option_table():
+    """The one table of mount options, as the source has it: by what becomes of an option, its names."""
+    source = (SOURCE / "src/mount/options_table.c").read_text()
+    lines = re.search(r"option_entry option_table\[\] = \{\n(.*?)^\};", source, re.M | re.S)[1]
+    kinds = {"ACCEPT": "accepted", "SHOWN": "remount", "REFUSE": "refused"}
+    table = {kind: set() for kind in ("options", *kinds.values())}
+    for macro, name in re.findall(r'\b([A-Z_]+)\("([\w.]+)"', lines):
+        table[kinds.get(macro.partition("_")[0], "options")].add(name)
+    lines = re.search(r"refused_values\[\] = \{\n(.*?)^\};", source, re.M | re.S)[1]
+    table["refused"] |= {f"{name}={value}" for name, value in re.findall(r'\{"(\w+)", "([\w.]+)"', lines)}
+    return table
+
+
 def agree(what, documented, real):
     """Prints whether two sets are the same: that of a page, and that of the sources or of a program."""
     counts["all"] += 1
