@@ -136,6 +136,11 @@ int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *
 	return open_own_handle(m->judge >= 0 ? m->judge : m->root, h, O_PATH);
 }
 
+bool export_mount_has_judge(const struct export_mount *m)
+{
+	return m->judge >= 0;
+}
+
 int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h)
 {
 	return open_own_handle(m->root, h, O_PATH | O_DIRECTORY);

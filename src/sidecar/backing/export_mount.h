@@ -47,6 +47,9 @@ int export_mount_check(const struct export_mount *m, const char *path);
  */
 int export_mount_resolve(const struct export_mount *m, const struct nfs_handle *h);
 
+/* True if the descriptors of export_mount_resolve() are on another mount, where noexec does not count. */
+bool export_mount_has_judge(const struct export_mount *m);
+
 /*
  * An O_PATH descriptor of the directory on the mount itself, where names lead to what is mounted there. Errors as
  * export_mount_resolve(), and -ENOTDIR.

@@ -43,20 +43,22 @@ static int open_kept(const struct grant_context *g, bool writable)
 		writable ? EXPORT_MOUNT_READ : EXPORT_MOUNT_READ_ON_CLONE);
 }
 
-/* The id with the descriptor to keep, or a negative errno. */
-static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable, int *ret_kept)
+/* The id with the descriptor to keep, or a negative errno. Takes *made over if that is the descriptor to keep. */
+static int make_id(const struct grant_context *g, const struct broker_cred *cred, bool writable, int *made,
+	int *ret_kept)
 {
-	_cleanup_close_ int kept = open_kept(g, writable);
-	int id;
+	bool has = writable && made != NULL;
+	_cleanup_close_ int opened = has ? -1 : open_kept(g, writable);
+	int *kept = has ? made : &opened, id;
 
-	if (kept < 0)
-		return kept;
+	if (*kept < 0)
+		return *kept;
 	id = thread_cred_become_registrar(cred);
 	if (id >= 0)
-		id = fuse_device_backing_open(g->fuse_fd, kept);
+		id = fuse_device_backing_open(g->fuse_fd, *kept);
 	thread_cred_restore();
 	if (id > 0)
-		*ret_kept = steal_fd(&kept);
+		*ret_kept = steal_fd(kept);
 	return id;
 }
 
@@ -80,8 +82,8 @@ static void fail(struct broker_open_reply *reply, int error, enum reason reason)
 	*reply = (struct broker_open_reply){.error = error, .reason = reason};
 }
 
-/* Question (b): may the file be registered? A refusal is a reason in the reply, never an error. */
-static void register_file(const struct grant_context *g, const struct access_file *file, uint32_t flags,
+/* Question (b): may the file be registered? A refusal is a reason in the reply, never an error. made: see judge(). */
+static void register_file(const struct grant_context *g, const struct access_file *file, uint32_t flags, int *made,
 	struct broker_open_reply *reply, struct grant *ret)
 {
 	bool may_read, may_write;
@@ -105,7 +107,7 @@ static void register_file(const struct grant_context *g, const struct access_fil
 	may_write = may_write && g->at->perms.write && !file->read_only;
 	ret->writable = may_write;
 	if ((flags & BROKER_OPEN_WANT_ID) != 0 && g->fuse_fd >= 0)
-		id = make_id(g, &ret->cred, may_write, &ret->kept);
+		id = make_id(g, &ret->cred, may_write, made, &ret->kept);
 	if (id > 0) {
 		reply->backing_id = id;
 		reply->writable = may_write;
@@ -199,6 +201,37 @@ int grant_directory(const struct grant_context *g, const struct broker_sync_dir 
 	return r;
 }
 
+/*
+ * Judges a regular file whose attributes are in the reply, by the credential in ret. made: the descriptor by which the
+ * request has made the file, or NULL.
+ */
+static void judge(const struct grant_context *g, const struct access_file *file, const struct statx *stx,
+	uint32_t flags, int *made, struct broker_open_reply *reply, struct grant *ret)
+{
+	/* Question (a): the server's answer to ACCESS. */
+	int r = g->server->access(file, &ret->cred, g->at->perms.write);
+
+	if (r < 0) {
+		fail(reply, r, REASON_BAD_HANDLE);
+		return;
+	}
+	reply->access = (uint32_t)r;
+	reply->root = ret->cred.uid == 0;
+	reply->any_groups = !claimable_by_groups(file, &ret->cred);
+	/* A backing id has one credential, but the writer's own credential decides whether a write clears the bits. */
+	if ((stx->stx_mode & (S_ISUID | S_ISGID)) != 0) {
+		reply->reason = REASON_SET_ID;
+		return;
+	}
+	if ((flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) == 0)
+		return;
+	if ((stx->stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {
+		reply->reason = REASON_APPEND_ONLY;
+		return;
+	}
+	register_file(g, file, flags, made, reply, ret);
+}
+
 void grant_open(const struct grant_context *g, const struct broker_open *request, struct broker_open_reply *reply,
 	struct grant *ret)
 {
@@ -231,25 +264,20 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 		return;
 	}
 	file = file_of(g, fd, &stx);
-	/* Question (a): the server's answer to ACCESS. */
-	r = g->server->access(&file, &ret->cred, g->at->perms.write);
-	if (r < 0) {
-		fail(reply, r, REASON_BAD_HANDLE);
-		return;
-	}
-	reply->access = (uint32_t)r;
-	reply->root = ret->cred.uid == 0;
-	reply->any_groups = !claimable_by_groups(&file, &ret->cred);
-	/* A backing id has one credential, but the writer's own credential decides whether a write clears the bits. */
-	if ((stx.stx_mode & (S_ISUID | S_ISGID)) != 0) {
-		reply->reason = REASON_SET_ID;
-		return;
-	}
-	if ((request->flags & (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)) == 0)
-		return;
-	if ((stx.stx_attributes & (STATX_ATTR_APPEND | STATX_ATTR_IMMUTABLE)) != 0) {
-		reply->reason = REASON_APPEND_ONLY;
-		return;
-	}
-	register_file(g, &file, request->flags, reply, ret);
+	judge(g, &file, &stx, request->flags, NULL, reply, ret);
+}
+
+bool grant_made(const struct grant_context *g, int *fd, const struct statx *stx, uint32_t flags,
+	struct broker_open_reply *reply, struct grant *ret)
+{
+	const struct access_file file = {.fd = *fd,
+		.mode = stx->stx_mode,
+		.uid = stx->stx_uid,
+		.gid = stx->stx_gid,
+		.append_only = (stx->stx_attributes & STATX_ATTR_APPEND) != 0};
+
+	if (!S_ISREG(stx->stx_mode) || stx->stx_nlink == 0 || export_mount_has_judge(g->at->mount))
+		return false;
+	judge(g, &file, stx, flags, fd, reply, ret);
+	return true;
 }

@@ -38,6 +38,17 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	struct grant *ret);
 
 /*
+ * The same for a regular file that this request has made on the export's own mount, so that the mount is writable: by
+ * the descriptor that made it, without a search for its handle, which is in g->at. ret->cred is the squashed
+ * credential, and reply->attr has the attributes of *stx. The descriptor, opened as EXPORT_MOUNT_READ, becomes
+ * ret->kept where such a one is kept; *fd is -1 then. False, with nothing changed: the file must be judged by its
+ * handle, because it has lost its name, or because the mount is noexec, which only the other mount of
+ * export_mount_resolve() ignores.
+ */
+bool grant_made(const struct grant_context *g, int *fd, const struct statx *stx, uint32_t flags,
+	struct broker_open_reply *reply, struct grant *ret);
+
+/*
  * An O_PATH descriptor, which the caller owns, of the file that may be truncated with *ret_cred. A negative errno if
  * the credential may not write to the file, or if the server must truncate it: a file with set-id bits, for example.
  */

@@ -10,6 +10,9 @@
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 
+/* As EXPORT_MOUNT_READ opens a file: a grant may keep the descriptor. */
+#define MAKE_FILE (O_CREAT | O_EXCL | O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC)
+
 /* Makes what the request says, with the thread's present credentials. *ret_fd: a descriptor of a regular file. */
 static int make_by(const struct broker_make *m, int dir, int *ret_fd)
 {
@@ -18,7 +21,7 @@ static int make_by(const struct broker_make *m, int dir, int *ret_fd)
 
 	switch (type) {
 	case S_IFREG:
-		r = *ret_fd = openat(dir, m->name, O_CREAT | O_EXCL | O_RDONLY | O_NOFOLLOW | O_CLOEXEC, mode);
+		r = *ret_fd = openat(dir, m->name, MAKE_FILE, mode);
 		break;
 	case S_IFDIR:
 		r = mkdirat(dir, m->name, mode);
@@ -43,12 +46,12 @@ static int symlink_by(const struct broker_symlink *s, int dir)
 }
 
 /* Fills the reply with handle and attributes of the new file, and makes *at its place. */
-static int describe(const struct grant_context *g, int fd, mode_t type, struct location *at, struct broker_made *reply)
+static int describe(const struct grant_context *g, int fd, mode_t type, struct location *at, struct broker_made *reply,
+	struct statx *ret_stx)
 {
-	struct statx stx;
-	int r = grant_attributes(fd, &stx, &reply->open.attr);
+	int r = grant_attributes(fd, ret_stx, &reply->open.attr);
 
-	if (r >= 0 && (stx.stx_mode & S_IFMT) != type)
+	if (r >= 0 && (ret_stx->stx_mode & S_IFMT) != type)
 		r = -ESTALE;
 	if (r >= 0)
 		r = export_mount_handle(fd, &at->handle);
@@ -60,10 +63,10 @@ static int describe(const struct grant_context *g, int fd, mode_t type, struct l
  * is no memory, the reply has no handle, and the client looks the name up.
  */
 static int describe_new(const struct grant_context *g, int fd, const struct names_directory *dir, const char *name,
-	mode_t type, struct location *at, struct broker_made *reply)
+	mode_t type, struct location *at, struct broker_made *reply, struct statx *ret_stx)
 {
 	_cleanup_close_ int opened = fd >= 0 ? -1 : names_open(dir->fd, name);
-	int r = fd < 0 && opened < 0 ? opened : describe(g, fd >= 0 ? fd : opened, type, at, reply);
+	int r = fd < 0 && opened < 0 ? opened : describe(g, fd >= 0 ? fd : opened, type, at, reply, ret_stx);
 
 	if (r < 0) {
 		reply->fh = (struct broker_fh){0};
@@ -109,14 +112,31 @@ static int find_directory(const struct grant_context *g, const struct broker_cre
 	return r < 0 ? r : names_directory_open(g, ret_cred, dir);
 }
 
+/* Grants the new file at of_file->at as an OPEN would. A refusal leaves the file made, and its open asks again. */
+static void grant_new(const struct grant_context *of_file, const struct broker_make *request,
+	const struct broker_cred *cred, int *fd, const struct statx *stx, struct broker_made *reply,
+	struct grant *ret_grant)
+{
+	struct broker_open open = {.fh = reply->fh,
+		.cred = request->cred,
+		.flags = request->open_flags & ~(uint32_t)BROKER_OPEN_ATTR};
+	struct broker_open_reply granted = {.attr = reply->open.attr};
+
+	ret_grant->cred = *cred;
+	if (!grant_made(of_file, fd, stx, open.flags, &granted, ret_grant))
+		grant_open(of_file, &open, &granted, ret_grant);
+	if (granted.error < 0)
+		granted = (struct broker_open_reply){.reason = granted.reason, .attr = reply->open.attr};
+	reply->open = granted;
+}
+
 void names_make(struct grant_context *g, const struct broker_make *request, struct names_directory *dir,
 	struct broker_made *reply, struct grant *ret_grant)
 {
 	struct location at = *g->at;
 	struct grant_context of_file = *g;
-	struct broker_open open = {.cred = request->cred, .flags = request->open_flags & ~(uint32_t)BROKER_OPEN_ATTR};
-	struct broker_open_reply granted;
 	struct broker_cred cred;
+	struct statx stx;
 	_cleanup_close_ int fd = -1;
 	int r = find_directory(g, &request->cred, dir, &cred);
 
@@ -141,15 +161,11 @@ void names_make(struct grant_context *g, const struct broker_make *request, stru
 	if (r < 0)
 		refuse(reply, r);
 	else
-		r = describe_new(g, fd, dir, request->name, request->mode & S_IFMT, &at, reply);
+		r = describe_new(g, fd, dir, request->name, request->mode & S_IFMT, &at, reply, &stx);
 	if (r < 0 || !S_ISREG(request->mode))
 		return;
 	of_file.at = &at;
-	open.fh = reply->fh;
-	grant_open(&of_file, &open, &granted, ret_grant);
-	if (granted.error < 0) /* the file is made all the same, and its open asks again */
-		granted = (struct broker_open_reply){.reason = granted.reason, .attr = reply->open.attr};
-	reply->open = granted;
+	grant_new(&of_file, request, &cred, &fd, &stx, reply, ret_grant);
 }
 
 /* Reading the new directory must not change its atime, which needs CAP_FOWNER. */
@@ -171,6 +187,7 @@ void names_symlink(struct grant_context *g, const struct broker_symlink *request
 {
 	struct location at = *g->at;
 	struct broker_cred cred;
+	struct statx stx;
 	int r = find_directory(g, &request->cred, dir, &cred);
 
 	*reply = (struct broker_made){0};
@@ -190,5 +207,5 @@ void names_symlink(struct grant_context *g, const struct broker_symlink *request
 	if (r < 0)
 		refuse(reply, r);
 	else
-		(void)describe_new(g, -1, dir, request->name, S_IFLNK, &at, reply);
+		(void)describe_new(g, -1, dir, request->name, S_IFLNK, &at, reply, &stx);
 }
