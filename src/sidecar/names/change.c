@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,7 +58,7 @@ static int prepare(struct name_change *c, const struct grant_context *g, const s
 
 	c->server = g->server;
 	c->handle = g->at->handle;
-	return r < 0 ? r : names_directory_open(g, &c->cred, &c->dir);
+	return r < 0 ? r : names_directory_open(g, &c->cred, false, &c->dir);
 }
 
 int name_change_remove(struct name_change *c, const struct grant_context *g, const struct broker_remove *request)
@@ -68,6 +69,13 @@ int name_change_remove(struct name_change *c, const struct grant_context *g, con
 	return known ? prepare(c, g, &request->cred) : -EINVAL;
 }
 
+/* True if both handles of one export are of one file; false also for the two handles of an export's root. */
+static bool is_same_file(const struct nfs_handle *a, const struct nfs_handle *b)
+{
+	return a->is_root == b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
+	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
+}
+
 int name_change_rename(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
 	const struct broker_rename *request)
 {
@@ -75,8 +83,8 @@ int name_change_rename(struct name_change *c, const struct grant_context *g, con
 		     names_is_plain(request->name2, sizeof(request->name2)) && names_are_flags(request->flags);
 	int r = known ? prepare(c, g, &request->cred) : -EINVAL;
 
-	if (r >= 0)
-		r = names_directory_open(g2, &c->cred, &c->dir2);
+	if (r >= 0 && !is_same_file(&g->at->handle, &g2->at->handle))
+		r = names_directory_open(g2, &c->cred, false, &c->dir2);
 	/* One directory has one state before the change, and one after it. */
 	if (r >= 0 && c->dir.inode == c->dir2.inode && c->dir.device == c->dir2.device)
 		names_directory_close(&c->dir2);
@@ -158,7 +166,7 @@ int name_change_setattr(struct name_change *c, const struct grant_context *g, co
 			: -EOPNOTSUPP;
 
 	c->request.setattr = *request;
-	if (r >= 0 && (!g->at->perms.write || export_mount_read_only(g->at->mount)))
+	if (r >= 0 && !g->at->perms.write)
 		r = -EROFS;
 	if (r >= 0)
 		r = open_file(c, g, &stx);

@@ -13,6 +13,7 @@
 
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
+#include "table/keyed_hash.h"
 
 bool names_is_text(const char *text, size_t room)
 {
@@ -42,51 +43,82 @@ int names_open(int dir, const char *name)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret)
+/* The attributes of the directory, as they are now. */
+static int look(struct names_directory *d, struct statx *ret_stx)
 {
-	_cleanup_close_ int fd = export_mount_directory(g->at->mount, &g->at->handle);
-	struct access_file file;
 	struct broker_attr attr;
-	struct statx stx;
-	int r = fd < 0 ? fd : grant_attributes(fd, &stx, &attr);
+	int r = grant_attributes(d->fd, ret_stx, &attr);
 
 	if (r < 0)
 		return r;
-	if (!g->at->perms.write || export_mount_read_only(g->at->mount))
-		return -EROFS;
-	file = (struct access_file){.fd = fd, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
-	if (!g->server->may_change_names(&file, cred))
-		return -EACCES;
-	*ret = (struct names_directory){.fd = steal_fd(&fd),
-		.device = makedev(stx.stx_dev_major, stx.stx_dev_minor),
-		.inode = stx.stx_ino,
-		.exact = g->server->exact_wcc};
+	d->mode = (mode_t)attr.mode;
+	d->uid = attr.uid;
+	d->version = (struct broker_version){.size = attr.size,
+		.mtime_sec = attr.mtime_sec,
+		.mtime_nsec = attr.mtime_nsec,
+		.ctime_sec = attr.ctime_sec,
+		.ctime_nsec = attr.ctime_nsec};
 	return 0;
+}
+
+static void begin(struct names_directory *d)
+{
+	d->alone = alone_begin(0, d->turn);
+	d->begun = true;
+}
+
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool now,
+	struct names_directory *ret)
+{
+	const struct nfs_handle *h = &g->at->handle;
+	struct names_directory d = {.fd = export_mount_directory(g->at->mount, h), .exact = g->server->exact_wcc};
+	struct access_file file;
+	struct statx stx;
+	int r = d.fd;
+
+	/* Each file has one handle (export_mount.h); the filesystem's part of it depends on the export. */
+	d.turn = keyed_hash(h->kernel, h->kernel_length);
+	if (r >= 0 && now)
+		begin(&d);
+	if (r >= 0)
+		r = look(&d, &stx);
+	if (r >= 0 && !g->at->perms.write)
+		r = -EROFS;
+	if (r >= 0) {
+		d.device = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+		d.inode = stx.stx_ino;
+		file = (struct access_file){.fd = d.fd, .mode = d.mode, .uid = d.uid, .gid = stx.stx_gid};
+		r = g->server->may_change_names(&file, cred) ? 0 : -EACCES;
+	}
+	if (r < 0)
+		names_directory_close(&d);
+	else
+		*ret = d;
+	return r;
 }
 
 void names_directory_close(struct names_directory *d)
 {
+	if (d->begun)
+		(void)alone_end(&d->alone);
+	d->begun = false;
 	close_fdp(&d->fd);
 }
 
 void names_directory_before(struct names_directory *d, struct broker_wcc *ret)
 {
-	struct broker_attr attr;
 	struct statx stx;
 
 	*ret = (struct broker_wcc){0};
 	if (d->fd < 0)
 		return;
-	d->alone = alone_begin(d->device, d->inode);
-	d->begun = true;
-	if (d->exact || grant_attributes(d->fd, &stx, &attr) < 0)
-		return;
-	ret->has_before = 1;
-	ret->before = (struct broker_version){.size = attr.size,
-		.mtime_sec = attr.mtime_sec,
-		.mtime_nsec = attr.mtime_nsec,
-		.ctime_sec = attr.ctime_sec,
-		.ctime_nsec = attr.ctime_nsec};
+	if (!d->begun) {
+		begin(d);
+		if (d->exact || look(d, &stx) < 0)
+			return;
+	}
+	ret->has_before = !d->exact;
+	ret->before = d->version;
 }
 
 void names_directory_after(struct names_directory *d, struct broker_wcc *ret)

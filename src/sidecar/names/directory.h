@@ -16,9 +16,14 @@ struct names_directory {
 	int fd; /* O_PATH; -1: none */
 	dev_t device;
 	ino_t inode;
-	bool exact; /* the server's before is exact, so that the sidecar must not tell one */
+	bool exact;    /* the server's before is exact, so that the sidecar must not tell one */
+	uint64_t turn; /* the directory's number for alone.h, known before its inode */
 	struct alone alone;
 	bool begun; /* of alone */
+	/* As they were read last, before the change. */
+	struct broker_version version;
+	mode_t mode;
+	uid_t uid;
 };
 
 /* True for a text of at least one byte, then only NULs up to the end of its room. Others could be two texts. */
@@ -42,16 +47,21 @@ int names_open(int dir, const char *name);
 
 /*
  * Opens the directory at g->at, in which the squashed credential may change names by the server's own rule; the kernel
- * judges later. A negative errno: the server decides.
+ * judges later, also whether the mount and its filesystem are writable. A negative errno: the server decides. now: the
+ * caller makes the change at once, so that the attributes which the rule read are those before the change.
  */
-int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret);
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool now,
+	struct names_directory *ret);
 void names_directory_close(struct names_directory *d);
 
-/* Read the directory's attributes before and after a change. Takes a directory without descriptor. */
+/*
+ * The directory's attributes before and after a change, which are read, unless names_directory_open() has read them for
+ * a change at once. Take a directory without descriptor.
+ */
 void names_directory_before(struct names_directory *d, struct broker_wcc *ret);
 void names_directory_after(struct names_directory *d, struct broker_wcc *ret);
 
-/* True if the kernel lets the thread's present credentials change names here. */
+/* True if the kernel lets the thread's present credentials change names here; false on what is read-only. */
 bool names_directory_may_change(const struct names_directory *d);
 
 /*

@@ -109,7 +109,7 @@ static int find_directory(const struct grant_context *g, const struct broker_cre
 
 	*dir = (struct names_directory){.fd = -1};
 	r = grant_squash(g, asked, ret_cred, &reason);
-	return r < 0 ? r : names_directory_open(g, ret_cred, dir);
+	return r < 0 ? r : names_directory_open(g, ret_cred, true, dir);
 }
 
 /* Grants the new file at of_file->at as an OPEN would. A refusal leaves the file made, and its open asks again. */
