@@ -195,15 +195,12 @@ static struct fd_path path_of(int fd)
 }
 
 /* Takes or gives up a lease. The file's owner may do both without CAP_LEASE. */
-static int set_lease(const struct name_change *c, int fd, int kind)
+static int set_lease(const struct name_change *c, int fd, int kind, uid_t file_owner)
 {
 	struct broker_cred owner = c->cred;
-	struct stat st;
 	int r;
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	owner.uid = st.st_uid;
+	owner.uid = file_owner;
 	r = thread_cred_become(&owner);
 	if (r >= 0 && fcntl(fd, F_SETLEASE, kind) < 0)
 		r = -errno;
@@ -211,10 +208,10 @@ static int set_lease(const struct name_change *c, int fd, int kind)
 	return r;
 }
 
-/* True if the descriptor is a last name's regular file; *ret_st has its attributes. */
-static bool has_one_name(int fd, struct stat *ret_st)
+/* True for a regular file that has one name, or none. */
+static bool has_one_name(const struct stat *st)
 {
-	return fstat(fd, ret_st) >= 0 && S_ISREG(ret_st->st_mode) && ret_st->st_nlink <= 1;
+	return S_ISREG(st->st_mode) && st->st_nlink <= 1;
 }
 
 /* True if the session's kept descriptor is of the file that loses the name. */
@@ -238,38 +235,42 @@ static bool is_kept(const struct name_change *c, const struct stat *victim)
  * file without a name keeps its space, as after a REMOVE by NFS-Ganesha. If the sidecar is killed while it has the
  * lease, the id keeps the lease, too: an open of the file waits until the id is released, or for fs.lease-break-time.
  *
- * 0 with a descriptor that has the lease; -1 in it: the file is no regular file, or the name is not its last. -EBUSY if
- * the file is open.
+ * 0 with the descriptor that has the lease: c->kept, or one for end_lease(); -1: the file is no regular file, or the
+ * name is not its last. -EBUSY if the file is open.
  */
 static int lease_last_name(const struct name_change *c, int *ret_fd)
 {
 	struct fd_path path = path_of(c->file);
-	_cleanup_close_ int fd = -1;
-	struct stat st;
+	_cleanup_close_ int opened = -1;
+	int fd = c->kept;
 
 	*ret_fd = -1;
-	if (!has_one_name(c->file, &st))
+	if (!has_one_name(&c->victim))
 		return 0;
-	if (is_kept(c, &st))
-		fd = fcntl(c->kept, F_DUPFD_CLOEXEC, 3);
-	else
-		fd = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0 || set_lease(c, fd, F_WRLCK) < 0)
+	if (!is_kept(c, &c->victim))
+		fd = opened = open(path.text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0 || set_lease(c, fd, F_WRLCK, c->victim.st_uid) < 0)
 		return -EBUSY;
-	*ret_fd = steal_fd(&fd);
+	(void)steal_fd(&opened);
+	*ret_fd = fd;
 	return 0;
 }
 
 /*
- * A lease of the session's descriptor would stay after this change. If the file gets another owner meanwhile, the
- * former one may not give the lease up, so it is tried again.
+ * The lease of a descriptor that the change has opened ends with it. A lease of the session's descriptor would stay
+ * after this change. If the file gets another owner meanwhile, the former one may not give the lease up, so it is tried
+ * again.
  */
 static void end_lease(const struct name_change *c, int fd)
 {
+	struct stat st = c->victim;
 	unsigned tries = END_LEASE_TRIES;
 
-	while (fd >= 0 && c->kept >= 0 && set_lease(c, fd, F_UNLCK) == -EACCES && --tries > 0)
-		;
+	if (fd != c->kept)
+		(void)close_fd(fd);
+	else
+		while (fd >= 0 && set_lease(c, fd, F_UNLCK, st.st_uid) == -EACCES && --tries > 0)
+			(void)fstat(fd, &st);
 }
 
 /* An O_PATH descriptor of what a REMOVE or RENAME takes its name from; -ENOENT if nothing has the name. */
@@ -283,14 +284,11 @@ static int open_victim(const struct name_change *c)
 /* True if the caller may take the file's name from the directory (fs/namei.c may_delete). */
 static bool may_take_name(const struct name_change *c, const struct names_directory *d)
 {
-	struct stat dir, file;
 	bool may = thread_cred_become(&c->cred) >= 0 && names_directory_may_change(d);
 
 	thread_cred_restore();
-	if (!may || fstat(d->fd, &dir) < 0 || fstat(c->file, &file) < 0)
-		return false;
-	return (dir.st_mode & S_ISVTX) == 0 || c->cred.uid == 0 || c->cred.uid == dir.st_uid ||
-	       c->cred.uid == file.st_uid;
+	return may && ((d->mode & S_ISVTX) == 0 || c->cred.uid == 0 || c->cred.uid == d->uid ||
+			      c->cred.uid == c->victim.st_uid);
 }
 
 /*
@@ -300,7 +298,6 @@ static bool may_take_name(const struct name_change *c, const struct names_direct
 static int find_victim(struct name_change *c, int *ret_lease)
 {
 	const struct names_directory *dir = c->dir2.fd >= 0 ? &c->dir2 : &c->dir;
-	struct stat st;
 
 	*ret_lease = -1;
 	if ((c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
@@ -310,9 +307,10 @@ static int find_victim(struct name_change *c, int *ret_lease)
 		return 0;
 	if (c->file < 0)
 		return c->file;
-	if (fstat(c->file, &st) < 0 || st.st_dev != dir->device)
+	if (fstat(c->file, &c->victim) < 0 || c->victim.st_dev != dir->device)
 		return -EXDEV; /* a subvolume of btrfs */
-	return may_take_name(c, dir) ? lease_last_name(c, ret_lease) : -EACCES;
+	c->may = may_take_name(c, dir);
+	return c->may ? lease_last_name(c, ret_lease) : -EACCES;
 }
 
 bool name_change_victim(const struct name_change *c, struct broker_fh *ret)
@@ -321,7 +319,7 @@ bool name_change_victim(const struct name_change *c, struct broker_fh *ret)
 	struct nfs_handle handle = c->handle;
 	struct stat st;
 
-	return fd >= 0 && has_one_name(fd, &st) && export_mount_handle(fd, &handle) >= 0 &&
+	return fd >= 0 && fstat(fd, &st) >= 0 && has_one_name(&st) && export_mount_handle(fd, &handle) >= 0 &&
 	       c->server->encode(&handle, ret) >= 0;
 }
 
@@ -389,7 +387,8 @@ static int set_attributes(const struct name_change *c)
  */
 static int change(const struct name_change *c, bool *ret_sure)
 {
-	bool named = c->type != BROKER_SETATTR && names_directory_may_change(&c->dir);
+	bool asked = c->may && c->dir2.fd < 0;
+	bool named = asked || (c->type != BROKER_SETATTR && names_directory_may_change(&c->dir));
 	int r;
 
 	*ret_sure = false;
@@ -448,9 +447,9 @@ static void tell_file(struct name_change *c)
 	struct broker_changed *reply = &c->changed;
 	struct statx stx;
 
-	if (c->file < 0 || grant_attributes(c->file, &stx, &reply->attr) < 0)
+	if (c->file < 0 || (victim && S_ISDIR(c->victim.st_mode)) || grant_attributes(c->file, &stx, &reply->attr) < 0)
 		return;
-	if (victim && (S_ISDIR(stx.stx_mode) || stx.stx_nlink == 0 || export_mount_handle(c->file, &c->handle) < 0 ||
+	if (victim && (stx.stx_nlink == 0 || export_mount_handle(c->file, &c->handle) < 0 ||
 			      c->server->encode(&c->handle, &reply->fh) < 0))
 		reply->attr = (struct broker_attr){0};
 	else
@@ -460,9 +459,8 @@ static void tell_file(struct name_change *c)
 void name_change_run(struct name_change *c)
 {
 	struct broker_changed *reply = &c->changed;
-	_cleanup_close_ int lease = -1;
 	bool sure = false;
-	int r;
+	int lease, r;
 
 	if (c->type == BROKER_MAKE || c->type == BROKER_SYMLINK) {
 		sync_made(c);

@@ -26,6 +26,8 @@ struct name_change {
 	struct broker_cred cred;          /* after the squash */
 	struct names_directory dir, dir2; /* fd -1: none */
 	int file;                 /* O_PATH, or -1. LINK, SETATTR: the file. REMOVE, RENAME: what had the name */
+	struct stat victim;       /* REMOVE, RENAME: of the file, if it is not -1, before the change */
+	bool may;                 /* the caller may take the victim's name */
 	struct nfs_handle handle; /* REMOVE, RENAME: of the directory */
 	const struct server_kind *server; /* REMOVE, RENAME, LINK */
 	bool stable;                      /* makes names stable before the answer */
