@@ -67,6 +67,20 @@ static void begin(struct names_directory *d)
 	d->begun = true;
 }
 
+/*
+ * The directory's number for alone.h: of the filesystem's own handle, which does not depend on the export. The NFS
+ * handle of an export's root does not have that, and another export may have the same directory below its root.
+ */
+static int find_turn(struct names_directory *d, const struct nfs_handle *h)
+{
+	struct nfs_handle own = *h;
+	int r = h->is_root ? export_mount_handle(d->fd, &own) : 0;
+
+	if (r >= 0)
+		d->turn = keyed_hash(own.kernel, own.kernel_length);
+	return r;
+}
+
 int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool now,
 	struct names_directory *ret)
 {
@@ -74,10 +88,8 @@ int names_directory_open(const struct grant_context *g, const struct broker_cred
 	struct names_directory d = {.fd = export_mount_directory(g->at->mount, h), .exact = g->server->exact_wcc};
 	struct access_file file;
 	struct statx stx;
-	int r = d.fd;
+	int r = d.fd < 0 ? d.fd : find_turn(&d, h);
 
-	/* Each file has one handle (export_mount.h); the filesystem's part of it depends on the export. */
-	d.turn = keyed_hash(h->kernel, h->kernel_length);
 	if (r >= 0 && now)
 		begin(&d);
 	if (r >= 0)
