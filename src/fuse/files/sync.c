@@ -42,21 +42,26 @@ static void on_look(struct server_refresh *refresh)
 }
 
 /*
- * Other clients see the written data by the time that close or fsync is answered. The data is in the backing file, so
- * the server looks while the data is made stable.
+ * Other clients see the written data by the time that close or fsync is answered. True if the request has to wait for
+ * the server's look, which is a part of it then.
  */
-static void tell_server(struct sync_request *s, bool waits)
+static bool must_tell_server(struct sync_request *s, bool waits)
 {
 	struct fs *fs = s->r.fs;
 	struct inode *i = s->r.inode;
 
 	s->file->told = true;
 	if (!server_refresh_needed(fs, i) || (!waits && server_refresh_unwaited(fs, i, &s->r.call.cred)))
-		return;
+		return false;
 	(void)atomic_fetch_add(&s->left, 1);
+	return true;
+}
+
+static void tell_server(struct sync_request *s)
+{
 	s->refresh.patience = request_patience(&s->r);
 	s->refresh.done = on_look;
-	server_refresh_start(&s->refresh, fs, i, &s->r.call.cred);
+	server_refresh_start(&s->refresh, s->r.fs, s->r.inode, &s->r.call.cred);
 }
 
 static void end_sync(struct sync_request *s, int error)
@@ -73,12 +78,21 @@ static void on_backing_sync(struct backing_sync_wait *wait, int error)
 	end_sync(s, error);
 }
 
+static void sync_backing_file(struct sync_request *s)
+{
+	s->backing.cred = &s->r.call.cred;
+	s->backing.writer = s->file->write;
+	s->backing.patience = request_patience(&s->r);
+	s->backing.done = on_backing_sync;
+	backing_sync_request(s->r.fs, s->r.inode, &s->backing);
+}
+
 static void on_log_stable(struct stable_wait *wait, int error)
 {
 	struct sync_request *s = CONTAINER_OF(wait, struct sync_request, wait);
 	bool waits = !s->closes || s->r.fs->options->commit != COMMIT_FSYNC;
 	struct inode *i = s->r.inode;
-	bool map_written, is_dirty, by_kernel;
+	bool map_written, is_dirty, by_kernel, tells;
 
 	s->left = 1;
 	if (error < 0) {
@@ -99,16 +113,14 @@ static void on_log_stable(struct stable_wait *wait, int error)
 		fs_invalidate_attributes(s->r.fs, i);
 	if (by_kernel)
 		server_refresh_changed(i);
-	tell_server(s, waits);
-	if (!is_dirty) {
+	tells = must_tell_server(s, waits);
+	/* First the fsync: the server can look while the fsync waits for the disk, since the data is in the file. */
+	if (is_dirty)
+		sync_backing_file(s);
+	else
 		end_sync(s, 0);
-		return;
-	}
-	s->backing.cred = &s->r.call.cred;
-	s->backing.writer = s->file->write;
-	s->backing.patience = request_patience(&s->r);
-	s->backing.done = on_backing_sync;
-	backing_sync_request(s->r.fs, i, &s->backing);
+	if (tells)
+		tell_server(s);
 }
 
 static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool closes)
