@@ -213,6 +213,7 @@ struct server;
 struct server_ops {
 	int (*look_at_export)(struct server *s, const struct nfs_fh *root, struct server_export *ret);
 	void (*submit)(struct server *s, struct nfs_call *call);
+	void (*submit_all)(struct server *s, struct list *calls); /* NULL: each by submit() */
 	void (*create)(struct server *s, struct nfs_call *call);
 	void (*append)(struct server *s, struct nfs_call *call);
 	void (*stats)(struct server *s, struct server_stats *ret);
@@ -256,6 +257,22 @@ static inline int server_look_at_export(struct server *s, const struct nfs_fh *r
 static inline void server_submit(struct server *s, struct nfs_call *call)
 {
 	s->ops->submit(s, call);
+}
+
+/*
+ * Hands over the calls of a list, linked by their node, and empties the list. The calls leave together, and wake the
+ * server up once.
+ */
+static inline void server_submit_all(struct server *s, struct list *calls)
+{
+	if (s->ops->submit_all) {
+		s->ops->submit_all(s, calls);
+		return;
+	}
+	LIST_FOREACH (pos, calls) {
+		list_remove(pos);
+		s->ops->submit(s, CONTAINER_OF(pos, struct nfs_call, node));
+	}
 }
 
 /* As server_submit(), but makes a regular file: NFS_CREATE with args.sattr and exclusive. */

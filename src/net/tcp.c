@@ -109,6 +109,11 @@ int tcp_opened(int fd)
 	return -error;
 }
 
+void tcp_hold(int fd, bool held)
+{
+	set_option(fd, IPPROTO_TCP, TCP_CORK, held);
+}
+
 void tcp_reset_on_close(int fd)
 {
 	struct linger now = {.l_onoff = 1, .l_linger = 0};

@@ -25,6 +25,9 @@ int tcp_open(const struct sockaddr_storage *to, bool reserved, unsigned *port);
 /* The result of the connection attempt: 0 if the connection is established, or a negative errno. */
 int tcp_opened(int fd);
 
+/* While held, the socket sends no segment that is not full (TCP_CORK): small messages leave together at the end. */
+void tcp_hold(int fd, bool held);
+
 /*
  * Makes close(2) send a reset to the peer and leave no connection in TIME_WAIT, so that the source port is free for the
  * next connection immediately.

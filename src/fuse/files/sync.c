@@ -11,6 +11,7 @@
 #include "fuse/locks/locks.h"
 #include "fuse/paths/backing_sync.h"
 #include "fuse/local/inode_writes.h"
+#include "fuse/shortcut/shortcut.h"
 
 struct sync_request {
 	struct request r;
@@ -51,8 +52,12 @@ static bool must_tell_server(struct sync_request *s, bool waits)
 	struct inode *i = s->r.inode;
 
 	s->file->told = true;
-	if (!server_refresh_needed(fs, i) || (!waits && server_refresh_unwaited(fs, i, &s->r.call.cred)))
+	if (!server_refresh_needed(fs, i))
 		return false;
+	if (!waits && !shortcut_is_full(fs->shortcut)) {
+		shortcut_written(fs->shortcut, &i->fh);
+		return false;
+	}
 	(void)atomic_fetch_add(&s->left, 1);
 	return true;
 }

@@ -40,12 +40,18 @@ void server_refresh_changed(struct inode *i)
 	i->changed_past++;
 }
 
+/* True if the kernel may write to the backing file now. The caller holds the inode's lock. */
+static bool is_being_written(const struct inode *i)
+{
+	return open_mode_registered(&i->mode) > 0 && i->known.writers > 0;
+}
+
 bool server_refresh_needed(const struct fs *fs, struct inode *i)
 {
 	if (!fs_server_remembers(fs))
 		return false;
 	LOCKED(&i->lock);
-	return i->changed_past != i->looked_past || (open_mode_registered(&i->mode) > 0 && i->known.writers > 0);
+	return i->changed_past != i->looked_past || is_being_written(i);
 }
 
 bool server_refresh_owed(const struct fs *fs, struct inode *i)
@@ -61,10 +67,47 @@ static bool given_up(struct nfs_call *call)
 	return patience_ended(&CONTAINER_OF(call, struct server_refresh, call)->patience);
 }
 
+static void begin_view(struct inode *i, struct server_view *ret)
+{
+	LOCKED(&i->lock);
+	ret->inode = i;
+	ret->changed_past = i->asked_past = i->changed_past;
+}
+
+void server_view_begin(struct fs *fs, const struct nfs_fh *fh, struct server_view *ret)
+{
+	struct inode *i = inode_table_find(fs->inodes, fh);
+
+	*ret = (struct server_view){0};
+	if (i)
+		begin_view(i, ret);
+}
+
+void server_view_end(struct fs *fs, struct server_view *v, enum nfs_proc proc, int error)
+{
+	struct inode *i = STEAL_PTR(v->inode);
+	bool news, doubt;
+
+	if (!i)
+		return;
+	/* COMMIT is fsync, too: the server tells once of data that it could not write. */
+	if (proc == NFS_COMMIT && (error == -EIO || error == -ENOSPC || error == -EDQUOT))
+		write_log_fail(&i->writes, error);
+	{
+		LOCKED(&i->lock);
+		news = (int32_t)(v->changed_past - i->looked_past) > 0;
+		doubt = news || is_being_written(i);
+		if (news && error == 0)
+			i->looked_past = v->changed_past;
+	}
+	if (doubt)
+		known_doubt(i);
+	(void)inode_unref(fs->inodes, i);
+}
+
 static void on_answer(struct nfs_call *call)
 {
 	struct server_refresh *r = CONTAINER_OF(call, struct server_refresh, call);
-	struct inode *i = r->inode;
 	int error = server_looked(r->fs, call);
 
 	if (error == -EAGAIN) {
@@ -74,18 +117,9 @@ static void on_answer(struct nfs_call *call)
 	r->fs->counters.refreshes++;
 	if (error < 0) {
 		r->fs->counters.refreshes_failed++;
-		/* COMMIT is fsync, too: the server tells once of data that it could not write. */
-		if (call->proc == NFS_COMMIT && (error == -EIO || error == -ENOSPC || error == -EDQUOT))
-			write_log_fail(&i->writes, error);
 		log_debug("the server did not look at a file again: %s", strerror(-error));
-	} else {
-		LOCKED(&i->lock);
-		if ((int32_t)(r->changed_past - i->looked_past) > 0)
-			i->looked_past = r->changed_past;
 	}
-	/* Attributes that were asked for before are from the server's memory. */
-	known_doubt(i);
-	(void)inode_unref(r->fs->inodes, i);
+	server_view_end(r->fs, &r->view, call->proc, error);
 	r->done(r);
 }
 
@@ -100,24 +134,45 @@ static bool is_connected(const struct fs *fs)
 static void submit(struct server_refresh *r, struct fs *fs, struct inode *i, const struct nfs_cred *cred)
 {
 	r->fs = fs;
-	r->inode = inode_ref(i);
 	r->call = (struct nfs_call){.fh = i->fh,
 		.cred = *cred,
 		.patience_ms = REFRESH_PATIENCE_MS,
 		.given_up = given_up,
 		.done = on_answer};
 	server_look(fs, &r->call);
-	{
-		LOCKED(&i->lock);
-		r->changed_past = i->asked_past = i->changed_past;
-	}
+	begin_view(inode_ref(i), &r->view);
 	server_submit(fs->server, &r->call);
+}
+
+static void unwaited_done(struct server_refresh *r)
+{
+	r->fs->refreshes_unwaited--;
+	free(r);
+}
+
+/* Sends a refresh that no caller waits for, unless too many are on their way. RELEASE leaves the others to the memory.
+ */
+static void refresh_unwaited(struct fs *fs, struct inode *i, const struct nfs_cred *cred)
+{
+	struct server_refresh *r;
+
+	if (atomic_fetch_add(&fs->refreshes_unwaited, 1) >= UNWAITED_MAX) {
+		fs->refreshes_unwaited--;
+		return;
+	}
+	r = calloc(1, sizeof(*r));
+	if (!r) {
+		fs->refreshes_unwaited--;
+		return;
+	}
+	r->done = unwaited_done;
+	submit(r, fs, i, cred);
 }
 
 void server_refresh_start(struct server_refresh *r, struct fs *fs, struct inode *i, const struct nfs_cred *cred)
 {
 	if (!is_connected(fs)) {
-		(void)server_refresh_unwaited(fs, i, cred);
+		refresh_unwaited(fs, i, cred);
 		r->done(r);
 		return;
 	}
@@ -155,28 +210,4 @@ void server_refresh_then(struct fs *fs, struct inode *i, const struct nfs_cred *
 	f->refresh.patience = patience;
 	f->refresh.done = on_look;
 	server_refresh_start(&f->refresh, fs, i, cred);
-}
-
-static void unwaited_done(struct server_refresh *r)
-{
-	r->fs->refreshes_unwaited--;
-	free(r);
-}
-
-bool server_refresh_unwaited(struct fs *fs, struct inode *i, const struct nfs_cred *cred)
-{
-	struct server_refresh *r;
-
-	if (atomic_fetch_add(&fs->refreshes_unwaited, 1) >= UNWAITED_MAX) {
-		fs->refreshes_unwaited--;
-		return false;
-	}
-	r = calloc(1, sizeof(*r));
-	if (!r) {
-		fs->refreshes_unwaited--;
-		return false;
-	}
-	r->done = unwaited_done;
-	submit(r, fs, i, cred);
-	return true;
 }

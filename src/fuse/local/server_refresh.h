@@ -34,11 +34,16 @@
 struct fs;
 struct inode;
 
+/* The changes that a look will see. Plain value. */
+struct server_view {
+	struct inode *inode;   /* a reference, until the answer; NULL: the mount does not know the file */
+	uint32_t changed_past; /* the inode's count of changes that the server will have seen */
+};
+
 struct server_refresh {
 	struct nfs_call call;
 	struct fs *fs;
-	struct inode *inode;   /* a reference, until the answer */
-	uint32_t changed_past; /* the inode's count of changes that the server will have seen */
+	struct server_view view;
 	struct patience patience;
 	void (*done)(struct server_refresh *r);
 };
@@ -53,13 +58,22 @@ void server_look(const struct fs *fs, struct nfs_call *call);
  */
 int server_looked(struct fs *fs, struct nfs_call *call);
 
+/* A look at the file is about to be sent, on behalf of anybody. Takes the inode's lock. */
+void server_view_begin(struct fs *fs, const struct nfs_fh *fh, struct server_view *ret);
+
+/*
+ * The look has ended, by this request and with this result of server_looked(). If the server had not seen all changes
+ * before, its earlier answers about the file are in doubt. Drops the reference. Takes the inode's lock.
+ */
+void server_view_end(struct fs *fs, struct server_view *v, enum nfs_proc proc, int error);
+
 /* The file was changed past the server, or may have been. Takes the inode's lock. */
 void server_refresh_changed(struct inode *i);
 
 /* True if the server may have an old idea of the file. Takes the inode's lock. */
 bool server_refresh_needed(const struct fs *fs, struct inode *i);
 
-/* True if no refresh was sent since the last counted change. Takes the inode's lock. */
+/* True if no look was sent since the last counted change. Takes the inode's lock. */
 bool server_refresh_owed(const struct fs *fs, struct inode *i);
 
 /*
@@ -71,9 +85,3 @@ void server_refresh_start(struct server_refresh *r, struct fs *fs, struct inode 
 /* Calls then() when the server has no old idea of the file, or will not look: at once if the server has none. */
 void server_refresh_then(struct fs *fs, struct inode *i, const struct nfs_cred *cred, struct patience patience,
 	void (*then)(void *arg), void *arg);
-
-/*
- * Sends a refresh that no caller waits for. False if too many are on their way, or without memory: then the caller
- * should wait for a refresh.
- */
-bool server_refresh_unwaited(struct fs *fs, struct inode *i, const struct nfs_cred *cred);

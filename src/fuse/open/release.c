@@ -41,9 +41,12 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	if (f->write) {
 		/* Pages of a mapping are written after the last FLUSH, so only RELEASE can commit them. */
 		inode_writes_commit_unwaited(fs, i, &f->cred);
-		/* A mapping wrote after close(2), or the closing process was killed before the server had looked. */
-		if (server_refresh_owed(fs, i) && !server_refresh_unwaited(fs, i, &f->cred))
-			shortcut_changed(fs->shortcut, &i->fh);
+		/*
+		 * Nobody waits for the server's look: close(2) sent no FLUSH, a mapping wrote after close(2), or the
+		 * closing process was killed before the server had looked.
+		 */
+		if (server_refresh_owed(fs, i))
+			shortcut_written(fs->shortcut, &i->fh);
 		data_write_trim();
 	}
 	if (last)

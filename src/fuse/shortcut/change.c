@@ -21,6 +21,7 @@ struct change {
 	struct doubt doubt;
 	struct nfs_fh fh, fh2; /* of the call; fh2.len 0: it has none */
 	bool moves;            /* RENAME: the child's ctime changes */
+	bool removes;          /* REMOVE: the child loses a name */
 	uint64_t generation;   /* of the session */
 	uint64_t since;        /* now_ms() */
 	uint64_t asked_ms;     /* now_ms() when the caller was last asked */
@@ -221,6 +222,8 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 	if (changed->reason == REASON_NONE && nfs_fh_of_broker(&changed->fh, &other))
 		memory_changed(c->changes->memory, &other);
 	call = take_call(c);
+	if (c->removes && changed->reason == REASON_NONE && changed->error == 0 && changed->fh.length == 0)
+		memory_gone(c->changes->memory, &c->doubt.child);
 	if (call && changed->reason == REASON_NONE)
 		change_take_changed(c->changes->fs, changed, call);
 	end(c, call, changed->error, changed->reason, &changed->dir);
@@ -309,6 +312,7 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 	if (call->proc == NFS_RENAME || call->proc == NFS_LINK)
 		c->fh2 = call->fh2;
 	c->moves = call->proc == NFS_RENAME;
+	c->removes = call->proc == NFS_REMOVE;
 	c->generation = generation;
 	c->since = c->asked_ms = now_ms();
 	{

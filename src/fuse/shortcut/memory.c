@@ -30,9 +30,9 @@ struct behind {
 /* A request for which the server looks. The entry stays until the answer. */
 struct look {
 	struct nfs_call call;
-	struct list node; /* of the looks to be submitted */
 	struct memory *memory;
 	struct behind *behind;
+	struct server_view view;
 	uint32_t covers; /* behind.changes at the beginning */
 	uint64_t since;  /* now_ms() */
 	unsigned rounds; /* of questions to the callers that wait */
@@ -113,15 +113,16 @@ static void drop(struct memory *m, struct behind *b)
 }
 
 /* An entry that was not behind is now. True if it is the first to be due. */
-static bool fall_behind(struct memory *m, struct behind *b)
+static bool fall_behind(struct memory *m, struct behind *b, unsigned within_ms)
 {
 	if (b->recent) {
 		list_remove(&b->order);
 		m->nrecent--;
 		b->recent = false;
+		within_ms = MEMORY_TICK_MS; /* since the last look at least as much */
 	}
 	m->count++;
-	return wait_until_due(m, b, now_ms() + MEMORY_TICK_MS);
+	return wait_until_due(m, b, now_ms() + within_ms);
 }
 
 static struct behind *add(struct memory *m, const struct nfs_fh *fh)
@@ -168,7 +169,7 @@ static void catch_up(struct memory *m, struct behind *b)
 	count_down(m);
 }
 
-void memory_changed(struct memory *m, const struct nfs_fh *fh)
+static void note_change(struct memory *m, const struct nfs_fh *fh, unsigned within_ms)
 {
 	bool known, first = false;
 	struct behind *b;
@@ -182,7 +183,7 @@ void memory_changed(struct memory *m, const struct nfs_fh *fh)
 		if (!b)
 			b = add(m, fh);
 		if (b && !known)
-			first = fall_behind(m, b);
+			first = fall_behind(m, b, within_ms);
 		if (b)
 			b->changes++;
 	}
@@ -190,6 +191,29 @@ void memory_changed(struct memory *m, const struct nfs_fh *fh)
 		log_error_limited("%s: no memory to make the NFS server look at a change", m->fs->spec);
 	else if (first)
 		probe_wake(m->fs->probe);
+}
+
+void memory_changed(struct memory *m, const struct nfs_fh *fh)
+{
+	note_change(m, fh, MEMORY_TICK_MS);
+}
+
+void memory_written(struct memory *m, const struct nfs_fh *fh)
+{
+	note_change(m, fh, MEMORY_CLOSED_MS);
+}
+
+void memory_gone(struct memory *m, const struct nfs_fh *fh)
+{
+	struct behind *b;
+
+	if (m->count == 0)
+		return;
+	LOCKED(&m->lock);
+	b = find_behind(m, fh);
+	/* A call may wait for the look that is under way. */
+	if (b && !b->look)
+		forget(m, b);
 }
 
 enum reason memory_reason(struct memory *m)
@@ -309,7 +333,7 @@ static bool begin_look(struct memory *m, struct behind *b, struct list *ret_look
 	b->look = l;
 	list_remove(&b->order);
 	m->looks++;
-	list_append(ret_looks, &l->node);
+	list_append(ret_looks, &l->call.node);
 	return true;
 }
 
@@ -364,8 +388,14 @@ static bool end_look(struct memory *m, struct look *l, int error, struct list *r
 
 static void submit_looks(struct memory *m, struct list *looks)
 {
-	LIST_FOREACH (pos, looks)
-		server_submit(m->nfs, &CONTAINER_OF(pos, struct look, node)->call);
+	if (list_empty(looks))
+		return;
+	LIST_FOREACH (pos, looks) {
+		struct look *l = CONTAINER_OF(pos, struct look, call.node);
+
+		server_view_begin(m->fs, &l->call.fh, &l->view);
+	}
+	server_submit_all(m->nfs, looks);
 }
 
 static void go_on(struct memory *m, struct waiter *w);
@@ -385,6 +415,7 @@ static void on_look(struct nfs_call *call)
 	m->fs->counters.refreshes++;
 	if (error < 0 && error != -ESTALE)
 		m->fs->counters.refreshes_failed++;
+	server_view_end(m->fs, &l->view, call->proc, error);
 	list_init(&waiters);
 	list_init(&looks);
 	{
@@ -478,6 +509,21 @@ void memory_submit(struct memory *m, struct nfs_call *call, memory_submit_fn sub
 
 /* ---- looks by themselves ---- */
 
+/* If the first entry is due, so are those that would be soon: one sending for all. The caller holds the lock. */
+static void call_up(struct memory *m, uint64_t now)
+{
+	bool due = false;
+
+	LIST_FOREACH (pos, &m->idle) {
+		struct behind *b = CONTAINER_OF(pos, struct behind, order);
+
+		due = due || b->due <= now;
+		if (!due || b->due > now + MEMORY_CLOSED_MS)
+			return;
+		b->due = MIN(b->due, now);
+	}
+}
+
 int memory_housekeep(struct memory *m)
 {
 	uint64_t now = now_ms(), due = 0;
@@ -488,6 +534,7 @@ int memory_housekeep(struct memory *m)
 	list_init(&looks);
 	{
 		LOCKED(&m->lock);
+		call_up(m, now);
 		begin_due_looks(m, &looks);
 		/* Beyond the limit each answer begins the next look. */
 		if (!list_empty(&m->idle))

@@ -3,11 +3,12 @@
  * The memory of the NFS server: the files and directories that the sidecar has changed past a server that remembers
  * (fs_server_remembers()), and at which the server has not looked since (fuse/local/server_refresh.h). They are behind.
  *
- * Each is looked at within MEMORY_TICK_MS by itself, at most once in that time, so that the server's other clients see
- * the change then; and at once when a call of this mount touches it, or when a change is not to be answered before the
- * other clients can see it (change.c). That call waits for the look,
- * so this mount sees its own changes also in answers of the server. A call waits no longer than its caller wants to,
- * nor without a connection to the server: it goes to the server without the look then.
+ * Each is looked at within MEMORY_TICK_MS by itself, about once in that time at most, so that the server's other
+ * clients see the change then. The looks of a burst are sent together: that needs half of the CPU time. And at once
+ * when a call of this mount touches it, or when a change is not to be answered before the other clients can see it
+ * (change.c). That call waits for the look, so this mount sees its own changes also in answers of the server. A call
+ * waits no longer than its caller wants to, nor without a connection to the server: it goes to the server without the
+ * look then.
  *
  * A look that fails is made again later, the failures doubling the time. After MEMORY_FAILURES failures in a row, and
  * while MEMORY_BEHIND_MAX are behind, changes must go to the NFS server itself. A file that is gone (-ESTALE) is behind
@@ -35,6 +36,7 @@
 #include "table/hash_table.h"
 
 #define MEMORY_TICK_MS    100
+#define MEMORY_CLOSED_MS  10 /* of a file that was written and closed, and whose size others wait for */
 #define MEMORY_BEHIND_MAX 4096
 #define MEMORY_RECENT_MAX 1024
 #define MEMORY_LOOKS_MAX  16 /* under way, besides those for which calls wait */
@@ -72,6 +74,12 @@ void memory_done(struct memory *m);
  * call finds it. Without memory the change stays unknown, and the log says so.
  */
 void memory_changed(struct memory *m, const struct nfs_fh *fh);
+
+/* Data of the file was changed past the server: the look comes within MEMORY_CLOSED_MS if none came lately. */
+void memory_written(struct memory *m, const struct nfs_fh *fh);
+
+/* The sidecar has removed the file's last name: no look is needed any more. */
+void memory_gone(struct memory *m, const struct nfs_fh *fh);
 
 /* REASON_NONE, or why the sidecar must not make changes now. Asked before each change. */
 enum reason memory_reason(struct memory *m);

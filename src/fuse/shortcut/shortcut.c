@@ -327,9 +327,9 @@ void shortcut_session_ended(struct shortcut *s)
 	memory_hurry(&s->memory);
 }
 
-void shortcut_changed(struct shortcut *s, const struct nfs_fh *fh)
+void shortcut_written(struct shortcut *s, const struct nfs_fh *fh)
 {
-	memory_changed(&s->memory, fh);
+	memory_written(&s->memory, fh);
 }
 
 bool shortcut_is_full(struct shortcut *s)

@@ -110,6 +110,7 @@ static int send_ticket(struct connection *c, struct nfs_call *call)
 		free_ticket(ticket);
 	else
 		call->wire.due = now_ms() + call->wire.timeout_ms;
+	c->unsent++;
 	call->wire.sent_ns = now_ns();
 	return r;
 }
@@ -203,9 +204,19 @@ static int hand_over(struct connection *c, uint32_t null_xid)
 
 int connection_flush(struct connection *c)
 {
+	bool many = c->unsent > 1;
+	int r;
+
+	c->unsent = 0;
 	if (!c->rpc || !(rpc_which_events(c->rpc) & POLLOUT))
 		return 0;
-	return rpc_service(c->rpc, POLLOUT) < 0 ? -ECONNRESET : 0;
+	/* libnfs sends each message by itself, and each would wake the server up. */
+	if (many)
+		tcp_hold(rpc_get_fd(c->rpc), true);
+	r = rpc_service(c->rpc, POLLOUT);
+	if (many && r >= 0)
+		tcp_hold(rpc_get_fd(c->rpc), false);
+	return r < 0 ? -ECONNRESET : 0;
 }
 
 /* Ends calls without a ticket with -EIO: libnfs has given them up although the connection is up. */

@@ -64,6 +64,7 @@ struct connection {
 	struct backoff backoff;
 	struct list in_flight; /* nfs_call.node, in the order of connection_send() */
 	size_t count;          /* calls in in_flight */
+	unsigned unsent;       /* messages since connection_flush(), at most */
 	atomic_uint_fast64_t answered;
 	atomic_uint_fast64_t repeated; /* calls that were sent again */
 };

@@ -69,6 +69,7 @@ static void nfs3_free(struct server *s)
 
 static const struct server_ops nfs3_ops = {.look_at_export = look_at_export,
 	.submit = nfs3_loop_submit,
+	.submit_all = nfs3_loop_submit_all,
 	.create = nfs3_create,
 	.append = nfs3_append,
 	.stats = nfs3_stats,

@@ -500,27 +500,42 @@ static void send_at_once(struct nfs3 *c)
 	} while (any_submitted(c));
 }
 
-void nfs3_loop_submit(struct server *s, struct nfs_call *call)
+void nfs3_loop_submit_all(struct server *s, struct list *calls)
 {
 	struct nfs3 *c = CONTAINER_OF(s, struct nfs3, server);
 	bool stopped;
 
-	memset(&call->wire, 0, sizeof(call->wire));
-	list_init(&call->node);
-	list_init(&call->wire.tickets);
-	call->wire.since = now_ms();
+	LIST_FOREACH (pos, calls) {
+		struct nfs_wire *wire = &CONTAINER_OF(pos, struct nfs_call, node)->wire;
+
+		memset(wire, 0, sizeof(*wire));
+		list_init(&wire->tickets);
+		wire->since = now_ms();
+	}
 	{
 		LOCKED(&c->lock);
 		stopped = c->stopped;
 		if (!stopped)
-			list_append(&c->submitted, &call->node);
+			list_splice(&c->submitted, calls);
 	}
-	if (stopped) {
+	while (!list_empty(calls)) {
+		struct nfs_call *call = first_of(calls);
+
+		list_remove(&call->node);
 		call->error = -ENOTCONN;
 		call->done(call);
-	} else if (this_loop != c) {
-		send_at_once(c);
 	}
+	if (!stopped && this_loop != c)
+		send_at_once(c);
+}
+
+void nfs3_loop_submit(struct server *s, struct nfs_call *call)
+{
+	struct list one;
+
+	list_init(&one);
+	list_append(&one, &call->node);
+	nfs3_loop_submit_all(s, &one);
 }
 
 int nfs3_loop_start(struct nfs3 *c)

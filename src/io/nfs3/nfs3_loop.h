@@ -60,8 +60,9 @@ int nfs3_loop_start(struct nfs3 *c);
 /* Ends the thread, and all calls with -ENOTCONN. Further calls do nothing. */
 void nfs3_loop_stop(struct nfs3 *c);
 
-/* server_submit(). */
+/* server_submit() and server_submit_all(). */
 void nfs3_loop_submit(struct server *s, struct nfs_call *call);
+void nfs3_loop_submit_all(struct server *s, struct list *calls);
 
 /* A sentence for server_stats.last_error. */
 const char *nfs3_loop_why_away(int error);

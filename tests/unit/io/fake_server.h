@@ -234,12 +234,17 @@ static inline void client_done(struct nfs_call *call)
 	(void)sem_post(&c->done);
 }
 
-static inline void submit(struct server *t, struct client *c, enum nfs_proc proc)
+static inline void prepare(struct client *c, enum nfs_proc proc)
 {
 	(void)sem_init(&c->done, 0, 0);
 	c->call.proc = proc;
 	c->call.fh.len = 4;
 	c->call.done = client_done;
+}
+
+static inline void submit(struct server *t, struct client *c, enum nfs_proc proc)
+{
+	prepare(c, proc);
 	server_submit(t, &c->call);
 }
 

@@ -197,6 +197,7 @@ static struct nfs_call resolve_behind(struct model *m, struct nfs_call call, con
 
 	fs.probe = (struct probe *)&fs; /* there is one; its functions are above */
 	remembers = behind != NULL;
+	assert_int_equal(inode_table_new(&fs.inodes), 0);
 	memory_init(&memory, &fs, &m->server);
 	m->server.ops = &ops;
 	ended = done = 0;
@@ -213,6 +214,7 @@ static struct nfs_call resolve_behind(struct model *m, struct nfs_call call, con
 	assert_int_equal(done, 1);
 	assert_false(call.by_sidecar);
 	memory_done(&memory);
+	fs.inodes = inode_table_free(fs.inodes);
 	return call;
 }
 

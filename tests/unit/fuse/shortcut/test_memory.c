@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/shortcut/memory.h"
 
@@ -54,12 +55,13 @@ static int setup(void **state)
 	connected = remembers = true;
 	unwanted = false;
 	memory_init(&m, &fs, &server);
-	return 0;
+	return inode_table_new(&fs.inodes);
 }
 
 static int teardown(void **state)
 {
 	memory_done(&m);
+	fs.inodes = inode_table_free(fs.inodes);
 	return called == 0 ? 0 : -1;
 }
 
@@ -410,6 +412,90 @@ static void changes_are_looked_at_by_themselves(void **state)
 	assert_nothing_behind();
 }
 
+static void files_that_are_closed_together_are_looked_at_together(void **state)
+{
+	const struct nfs_fh other = {.len = 5, .data = "other"};
+	int wait;
+
+	memory_written(&m, &file);
+	wait = memory_housekeep(&m);
+	assert_in_range(wait, 1, MEMORY_CLOSED_MS);
+	(void)usleep(3000);
+	memory_written(&m, &other);
+	assert_int_equal(woken, 1);
+	while (called == 0) {
+		(void)usleep(1000);
+		wait = memory_housekeep(&m);
+	}
+	assert_int_equal(called, 2);
+	assert_int_equal(wait, -1);
+	assert_called(0, NFS_GETACL, &file);
+	assert_called(1, NFS_GETACL, &other);
+	answer_all(0);
+	assert_nothing_behind();
+}
+
+static void a_file_that_is_closed_often_is_looked_at_less_often(void **state)
+{
+	uint64_t since;
+	int wait;
+
+	memory_written(&m, &file);
+	memory_hurry(&m);
+	answer(0);
+	since = now_ms();
+	memory_written(&m, &file);
+	wait = memory_housekeep(&m);
+	assert_true((int)(now_ms() - since) + wait >= MEMORY_TICK_MS);
+	memory_hurry(&m);
+	answer_all(0);
+	assert_nothing_behind();
+}
+
+static void a_file_that_is_removed_needs_no_look(void **state)
+{
+	memory_gone(&m, &file);
+	memory_written(&m, &file);
+	memory_written(&m, &dir);
+	memory_gone(&m, &file);
+	memory_hurry(&m);
+	assert_int_equal(called, 1);
+	assert_called(0, NFS_GETACL, &dir);
+	answer(0);
+	/* Not so if the look has begun: a call may wait for it. */
+	memory_written(&m, &file);
+	memory_hurry(&m);
+	memory_gone(&m, &file);
+	answer(-ESTALE);
+	memory_gone(&m, &dir);
+	assert_nothing_behind();
+}
+
+static void a_look_counts_for_the_data_of_the_file(void **state)
+{
+	struct nfs_attr attr = {.mode = S_IFREG | 0644, .nlink = 1};
+	struct inode *i;
+
+	assert_int_equal(inode_table_get(fs.inodes, &file, &attr, &i), 0);
+	server_refresh_changed(i);
+	memory_written(&m, &file);
+	assert_true(server_refresh_owed(&fs, i));
+	memory_hurry(&m);
+	assert_false(server_refresh_owed(&fs, i));
+	server_refresh_changed(i); /* this look may not see it */
+	answer(0);
+	assert_true(server_refresh_needed(&fs, i));
+	memory_written(&m, &file);
+	memory_hurry(&m);
+	answer(-EIO);
+	assert_true(server_refresh_needed(&fs, i));
+	memory_hurry(&m);
+	answer(0);
+	assert_false(server_refresh_needed(&fs, i));
+	(void)inode_unref(fs.inodes, i);
+	assert_nothing_behind();
+}
+
 static void an_answer_on_its_way_during_the_look_has_old_attributes(void **state)
 {
 	uint64_t asked = attr_clock(), later;
@@ -470,6 +556,10 @@ int main(void)
 		TEST(without_a_connection_no_call_waits),
 		TEST(a_server_that_is_stopped_has_nothing_behind),
 		TEST(changes_are_looked_at_by_themselves),
+		TEST(files_that_are_closed_together_are_looked_at_together),
+		TEST(a_file_that_is_closed_often_is_looked_at_less_often),
+		TEST(a_file_that_is_removed_needs_no_look),
+		TEST(a_look_counts_for_the_data_of_the_file),
 		TEST(an_answer_on_its_way_during_the_look_has_old_attributes),
 		TEST(a_server_that_forgets_needs_no_looks),
 	};

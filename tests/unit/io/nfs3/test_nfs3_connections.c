@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* The connections of an NFSv3 server, against a server that the test plays. */
+#include <sys/ioctl.h>
+
 #include "base/clock.h"
 #include "base/util.h"
 #include "base/whole_io.h"
@@ -312,6 +314,49 @@ static void a_server_that_moved_is_found_by_its_name(void **state)
 	hang_up(fd);
 }
 
+static void calls_that_are_submitted_together_leave_together(void **state)
+{
+	struct fake_server *s = *state;
+	struct server *t = start(s, (struct server_options){0});
+	int fd = take_live_connection(s, NULL), left;
+	struct client c[3];
+	struct list calls;
+	struct request r;
+
+	for (int round = 0; round < 50; round++) {
+		memset(c, 0, sizeof(c));
+		list_init(&calls);
+		for (int n = 0; n < 3; n++) {
+			prepare(&c[n], NFS_GETATTR);
+			list_append(&calls, &c[n].call.node);
+		}
+		server_submit_all(t, &calls);
+		assert_true(list_empty(&calls));
+		take_request(fd, &r);
+		assert_true(ioctl(fd, FIONREAD, &left) == 0 && left == 2 * (int)r.size);
+		answer_status(fd, r.call.xid, 2);
+		for (int n = 1; n < 3; n++) {
+			take_request(fd, &r);
+			answer_status(fd, r.call.xid, 2);
+		}
+		for (int n = 0; n < 3; n++) {
+			await(&c[n]);
+			assert_int_equal(c[n].call.error, -ENOENT);
+		}
+	}
+	server_stop(t);
+	memset(c, 0, sizeof(c));
+	for (int n = 0; n < 3; n++) {
+		prepare(&c[n], NFS_GETATTR);
+		list_append(&calls, &c[n].call.node);
+	}
+	server_submit_all(t, &calls);
+	for (int n = 0; n < 3; n++)
+		assert_int_equal(c[n].call.error, -ENOTCONN);
+	server_free(t);
+	hang_up(fd);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -322,6 +367,7 @@ int main(void)
 		TEST(a_server_on_this_host_is_asked_every_second),
 		TEST(backoff_begins_anew_when_calls_were_answered_for_a_while),
 		TEST(calls_are_spread_over_all_connections),
+		TEST(calls_that_are_submitted_together_leave_together),
 		TEST(a_lost_call_waits_for_its_own_connection),
 		TEST(many_threads_and_a_server_that_breaks),
 		TEST(a_server_that_moved_is_found_by_its_name),
