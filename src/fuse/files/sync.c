@@ -51,7 +51,7 @@ static bool must_tell_server(struct sync_request *s, bool waits)
 	struct fs *fs = s->r.fs;
 	struct inode *i = s->r.inode;
 
-	s->file->told = true;
+	s->file->told |= s->closes;
 	if (!server_refresh_needed(fs, i))
 		return false;
 	if (!waits && !shortcut_is_full(fs->shortcut)) {

@@ -21,7 +21,7 @@ struct file {
 	bool writes_locally;       /* while that session lasts, writes go to the backing file */
 	bool root;                 /* with session: the server treats the opener as root */
 	struct errors_heard heard; /* errors reported to this open file (write_log_tell()); the log's lock guards it */
-	atomic_bool told;          /* the server was told of local writes, at close or fsync (server_refresh.h) */
+	atomic_bool told;          /* FLUSH has told the server of local writes (server_refresh.h) */
 };
 
 /* A zeroed open file that has its number. NULL: there is no memory. */
