@@ -20,6 +20,7 @@ PAGES = {"ext4": ["-b", "4096"], "xfs": ["-b", "size=4096"], "btrfs": []}
 LEAST_MB = {"ext4": 8, "xfs": 300, "btrfs": 128, "overlay": 16, "tmpfs": 1}
 RAMDISK = "/dev/ram0"  # in the knfsd guest, whose kernel gets its size; faster than a disk in the guest
 RAMDISK_MB = 1536
+FILE_DISK = "/dev/ubda"  # in the guest, of --disk
 THIN = DIR / "thin"  # --thin: a tmpfs that the disk's image can fill
 
 
@@ -34,11 +35,11 @@ def make_image(size, thin):
     return fd
 
 
-def make_disk(kind, size, where, ramdisk, thin=False):
-    """A new filesystem of this kind, mounted at where."""
-    if ramdisk:
-        run([*MKFS[kind], RAMDISK])
-        run(["mount", "-t", kind, RAMDISK, where])
+def make_disk(kind, size, where, guests, thin=False):
+    """A new filesystem of this kind, mounted at where: on the guest's disk, or else on a loop device."""
+    if guests:
+        run([*MKFS[kind], guests])
+        run(["mount", "-t", kind, guests, where])
     else:
         backing = make_image(size, thin)
         path, device = loopdev.attach(backing)
@@ -67,9 +68,10 @@ def demand_handles(where):
                         "set TMPDIR to a directory of a filesystem with file handles")
 
 
-def make(options, where, ramdisk):
+def make(options, where, in_guest):
     """An empty filesystem by the options, with its root at where."""
     kind, size = options.fs, options.size
+    guests = (FILE_DISK if options.disk else RAMDISK) if in_guest else None
     if kind == "dir":
         make_directory(options.directory, where)
     else:
@@ -79,12 +81,12 @@ def make(options, where, ramdisk):
     elif kind == "overlay":
         layers = DIR / "layers"
         layers.mkdir()
-        make_disk("ext4", size, layers, ramdisk)
+        make_disk("ext4", size, layers, guests)
         for name in ("lower", "upper", "work"):
             (layers / name).mkdir()
         # These options make file handles that stay valid, without which the server can export nothing.
         run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
              f"workdir={layers}/work,index=on,nfs_export=on,redirect_dir=on", "testenv", where])
     elif kind in MKFS:
-        make_disk(kind, size, where, ramdisk, options.thin)
+        make_disk(kind, size, where, guests, options.thin)
     where.chmod(0o755)

@@ -80,6 +80,12 @@ def same_file(one, other):
         return False
 
 
+def make_disk(path, size):
+    """The file of --disk, empty."""
+    with open(path, "wb") as file:
+        file.truncate(size << 20)
+
+
 def kernel_arguments(options, line):
     return [PLACE / "linux", f"mem={options.size + MEMORY_MB}M", f"brd.rd_size={options.size << 10}",
             "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", f"init={PLACE}/init", f"uml_dir={PLACE}",
@@ -87,7 +93,7 @@ def kernel_arguments(options, line):
             # Twice as many forks per second as with ptrace, but no protection against hostile programs.
             "seccomp=auto",
             # Half a second less to boot: no calibration of a delay loop that nothing needs, no network disks.
-            "lpj=10000000", "nbd.nbds_max=0"]
+            "lpj=10000000", "nbd.nbds_max=0", *([f"ubd0={options.disk}"] if options.disk else [])]
 
 
 class Conversation:
@@ -151,6 +157,8 @@ def boot(options, build, packages):
     ours, theirs = socket.socketpair()
     try:
         terminal = prepare(options, build, packages)
+        if options.disk:
+            make_disk(options.disk, options.size)
         console = open(PLACE / "console", "ab")
         kernel = subprocess.Popen(kernel_arguments(options, theirs.fileno()), cwd="/", stdin=subprocess.DEVNULL,
                                   stdout=console, stderr=console, pass_fds=[theirs.fileno()], start_new_session=True,
