@@ -158,6 +158,8 @@ enum broker_open_flags {
 	BROKER_OPEN_ATTR = 2,       /* attributes only, as GETATTR gives them to any credential */
 	BROKER_OPEN_WANT_FD = 4,    /* send a descriptor; together with WANT_ID: if the kernel refuses the id */
 	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: a descriptor for reading and writing, if the rules allow it */
+	BROKER_OPEN_WANT_LOOK = 16, /* if the reply has no other descriptor: one with O_PATH, by which a client that the
+				       sidecar trusts sees the file's attributes for as long as it has an id */
 };
 
 struct broker_open {
@@ -171,7 +173,8 @@ struct broker_open_reply {
 	uint32_t reason;    /* of the error, or why the reply has no id */
 	uint32_t access;    /* enum nfs_access (nfs_access.h): the bits that the server grants this credential */
 	int32_t backing_id; /* > 0: an id, registered on the session's fuse descriptor; < 0: the number of the
-				descriptor that travels with the reply, and an id for the requests below; 0: neither */
+				descriptor that travels with the reply, and an id for the requests below; 0: neither.
+				With an id, or with 0, a descriptor that travels is that of WANT_LOOK. */
 	uint32_t writable;  /* 1 if the id may be opened for writing, or the descriptor is O_RDWR instead of O_RDONLY */
 	uint32_t root;      /* 1 if the credential is uid 0 after the squash, which may use reserved blocks */
 	uint32_t any_groups; /* 1 if access does not depend on the credential's other groups */

@@ -36,7 +36,11 @@
  * A hot open is an open that needs no question about permission: the inode has a backing id or a descriptor, and the
  * sidecar's answer to an earlier open with the same credential is still valid (struct opener). The open asks the
  * sidecar only for the file's present attributes (BROKER_OPEN_ATTR), because close-to-open is a promise about names,
- * too. With a descriptor or with nocto the open asks nothing. With nocto the kernel is told the attributes with the
+ * too. With a descriptor or with nocto the open asks nothing: a daemon that the sidecar trusts gets a descriptor for
+ * that with the backing id (a looker, granted_file.h), which makes a hot open as fast as one that nobody checks (8 us
+ * of the daemon's CPU for OPEN and 8 for RELEASE; the question cost 14 of the sidecar's and 15 of the daemon's more).
+ * If the attributes show another mode or owner than the sidecar's answer to the earlier open, the sidecar is asked
+ * again; another ACL is seen when the answer expires. With nocto the kernel is told the attributes with the
  * timeout 0: the next GETATTR asks the sidecar, as long as the file has an id. If the sidecar said that groups do not
  * matter (opener.any_groups), a hot open for reading does not read the caller's groups from /proc, which saves a
  * quarter of its cost. If a READ of such an open goes to the server after all, the daemon looks up the groups of the
@@ -221,10 +225,11 @@ bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred
 
 /* The sidecar's answer to an open: the rights that the server would grant this credential. */
 struct opener {
-	uint32_t access;  /* ACCESS bits */
-	bool root;        /* the server treats the credential as root */
-	bool any_groups;  /* the answer is the same for any groups with this uid and gid */
-	uint64_t session; /* probe_generation() of the session that answered */
+	uint32_t access;         /* ACCESS bits */
+	bool root;               /* the server treats the credential as root */
+	bool any_groups;         /* the answer is the same for any groups with this uid and gid */
+	uint64_t session;        /* probe_generation() of the session that answered */
+	uint32_t mode, uid, gid; /* the file's when the sidecar answered */
 };
 
 /* Remembers the sidecar's answer for the credential. asked: attr_clock() when the question was sent. */

@@ -119,6 +119,39 @@ struct granted_file *granted_file_of(const struct fs *fs, struct inode *i)
 	return granted_file_serves(i->granted, generation) ? granted_file_ref(i->granted) : NULL;
 }
 
+struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i)
+{
+	uint64_t generation = fs_generation(fs);
+
+	LOCKED(&i->lock);
+	if (granted_file_serves(i->granted, generation))
+		return granted_file_ref(i->granted);
+	return granted_file_serves(i->looks, generation) ? granted_file_ref(i->looks) : NULL;
+}
+
+struct granted_file *granted_file_put_looker(struct inode *i, struct granted_file *looker)
+{
+	struct granted_file *old = i->looks;
+
+	if (!looker || !open_mode_has_id_of(&i->mode, looker->generation))
+		return looker;
+	i->looks = looker;
+	return old;
+}
+
+bool granted_file_wants_looker(const struct fs *fs, struct inode *i)
+{
+	if (!probe_is_trusted(fs->probe) || !backing_ids_may_have_descriptor(fs->ids))
+		return false;
+	LOCKED(&i->lock);
+	return !granted_file_serves(i->looks, fs_generation(fs));
+}
+
+struct granted_file *granted_file_take_looker(struct inode *i)
+{
+	return STEAL_PTR(i->looks);
+}
+
 static struct granted_file *writer_of(const struct fs *fs, struct inode *i, uint64_t generation)
 {
 	if (generation != fs_generation(fs))

@@ -8,6 +8,9 @@
  * for writing. So the daemon has the file open twice. Data that was written by the writer is made stable by fsync of
  * the writer, or by COMMIT after the session's end.
  *
+ * A looker is a granted_file of its own, too. Its descriptor has O_PATH and tells the attributes of a file with a
+ * backing id; it has no number. The inode keeps it until it gives its id up.
+ *
  * All members are constant, except the atomic members, the part of `file` that belongs to the rings, and writer and
  * writers, which the inode's lock guards.
  *
@@ -72,6 +75,25 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 
 /* Returns a reference to the inode's granted file, or NULL if it is not of the mount's present session. */
 struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
+
+/* The same, or else a reference to the inode's looker of the present session. */
+struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i);
+
+/*
+ * Gives the inode this looker, if it has a backing id of the looker's session. Returns the reference that is left over:
+ * to the previous looker, or to this one; NULL if none. The caller holds the inode's lock. looker may be NULL.
+ */
+struct granted_file *granted_file_put_looker(struct inode *i, struct granted_file *looker);
+
+/* True if the daemon should ask for a looker for an inode that has, or will get, a backing id. Takes the inode's lock.
+ */
+bool granted_file_wants_looker(const struct fs *fs, struct inode *i);
+
+/*
+ * The inode's backing id is given up: removes the looker and returns its reference, or NULL. The caller holds the
+ * inode's lock.
+ */
+struct granted_file *granted_file_take_looker(struct inode *i);
 
 /*
  * Returns a reference to the writer of that session. NULL if the inode has no such writer, if the session has ended, or

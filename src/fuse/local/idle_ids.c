@@ -153,7 +153,7 @@ static struct inode *take_listed(struct idle_ids *d, uint64_t before, uint64_t *
  */
 static void look_at(struct idle_ids *d, struct inode *i, uint64_t since)
 {
-	struct granted_file *granted = NULL;
+	struct granted_file *granted = NULL, *looker = NULL;
 	int id = 0;
 
 	{
@@ -164,10 +164,12 @@ static void look_at(struct idle_ids *d, struct inode *i, uint64_t since)
 		} else if (i->idle_since != 0) {
 			become_busy(d, i);
 			id = open_mode_take_id(&i->mode);
+			looker = granted_file_take_looker(i);
 			if (open_mode_total(&i->mode) == 0)
 				granted = idle_ids_set_granted(d, i, NULL);
 		}
 	}
+	(void)granted_file_unref(looker);
 	backing_ids_close(d->ids, id);
 	(void)granted_file_unref(granted);
 	(void)inode_unref(d->inodes, i);
@@ -218,6 +220,7 @@ void idle_ids_inode_freed(struct idle_ids *d, struct inode *i)
 		list_remove(&i->idle);
 	}
 	(void)granted_file_unref(idle_ids_set_granted(d, i, NULL));
+	(void)granted_file_unref(granted_file_take_looker(i));
 	backing_ids_close(d->ids, open_mode_take_id(&i->mode));
 }
 

@@ -131,6 +131,8 @@ struct inode {
 	uint32_t changed_past, asked_past, looked_past;
 	struct granted_file *granted; /* the descriptor by which the daemon reads and writes the backing file, or NULL;
 					changes need the list's lock too */
+	struct granted_file *looks;   /* a descriptor that tells the backing file's attributes only, or NULL; it goes
+					 with the backing id */
 	struct attr_memory attrs;
 	struct known known;
 	struct named named;

@@ -22,6 +22,7 @@ void open_end(struct open_request *o, int error)
 	if (o->entry.ino != 0)
 		inode_table_forget(o->r.fs->inodes, o->r.inode, 1);
 	close_fdp(&o->given);
+	(void)granted_file_unref(o->looker);
 	file_free(o->r.fs, o->file);
 	request_end_error(&o->r, error);
 }
@@ -212,10 +213,13 @@ void open_finish(struct open_request *o)
 		path = open_mode_choose(&i->mode, &o->wish);
 		useless = o->wish.granted_id;
 		error = path < 0 ? path : reply_on_path(o, &offer, (enum open_path)path, &useless, &unused);
+		if (error == 0)
+			o->looker = granted_file_put_looker(i, o->looker);
 	}
 	(void)granted_file_unref(unused);
 	backing_ids_close(fs->ids, useless);
 	if (error == 0) {
+		o->looker = granted_file_unref(o->looker);
 		o->file = NULL; /* RELEASE frees it */
 		o->entry.ino = 0;
 		opening_ends(o);

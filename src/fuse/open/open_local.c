@@ -32,6 +32,15 @@ static void take_descriptor(struct open_request *o)
 	(void)granted_file_unref(old);
 }
 
+/* Takes the descriptor by which later opens will see the file's attributes, if one has come. */
+static void take_looker(struct open_request *o, int *fd)
+{
+	if (*fd < 0)
+		return;
+	(void)granted_file_unref(o->looker);
+	o->looker = granted_file_new(o->r.fs, steal_fd(fd), false, 0, o->wish.generation);
+}
+
 /* The name still leads to this file: uses the sidecar's reply to decide about the open. */
 static void use_grant(struct open_request *o)
 {
@@ -91,11 +100,17 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 			&(struct opener){.access = reply->access,
 				.root = reply->root,
 				.any_groups = reply->any_groups,
-				.session = o->wish.generation},
+				.session = o->wish.generation,
+				.mode = o->r.call.attr.mode,
+				.uid = o->r.call.attr.uid,
+				.gid = o->r.call.attr.gid},
 			o->r.asked);
 	open_know_version(o);
 	o->reply = *reply;
-	o->given = steal_fd(fd);
+	if (reply->backing_id < 0)
+		o->given = steal_fd(fd);
+	else
+		take_looker(o, fd);
 	open_check_name(o, use_grant);
 }
 
@@ -132,18 +147,31 @@ bool open_made(struct open_request *o)
 static bool is_hot(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
-	struct opener known;
 	struct open_offer offer;
 
-	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->r.has_groups, &known) ||
-		known.session != o->wish.generation || open_permission(o, known.access) < 0)
+	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->r.has_groups, &o->known) ||
+		o->known.session != o->wish.generation || open_permission(o, o->known.access) < 0)
 		return false;
 	LOCKED(&i->lock);
-	o->wish.root = known.root;
+	o->wish.root = o->known.root;
 	if (open_mode_choose(&i->mode, &o->wish) == OPEN_PATH_PASSTHROUGH)
 		return true;
 	offer = open_look(o->r.fs, i, &o->wish, o->r.call.cred.uid);
 	return open_offer_has_descriptor(&offer) && open_offer_wants(&offer, o->r.fs, &o->wish) == 0;
+}
+
+/* True if the file's present attributes show that somebody has changed who may open it since the sidecar's answer. */
+static bool has_other_rights(const struct open_request *o)
+{
+	const struct nfs_attr *now = &o->r.call.attr;
+
+	return now->mode != o->known.mode || now->uid != o->known.uid || now->gid != o->known.gid;
+}
+
+/* The flag by which a question about a file with a backing id also asks for a looker. */
+static uint32_t wants_looker(const struct open_request *o)
+{
+	return !o->r.fs->options->nocto && granted_file_wants_looker(o->r.fs, o->r.inode) ? BROKER_OPEN_WANT_LOOK : 0;
 }
 
 static void ask_sidecar(struct open_request *o)
@@ -160,6 +188,8 @@ static void ask_sidecar(struct open_request *o)
 	}
 	body.flags = open_offer_wants(&offer, o->r.fs, &o->wish);
 	o->wanted_id = body.flags & BROKER_OPEN_WANT_ID;
+	if (o->wanted_id)
+		body.flags |= wants_looker(o);
 	o->r.asked = attr_clock();
 	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->broker.done = on_granted;
@@ -183,13 +213,19 @@ static void on_hot_attributes(struct broker_call *call, int error, const void *b
 		return;
 	}
 	attr_of_broker(o->r.fs, &reply->attr, &o->r.call.attr);
+	if (has_other_rights(o)) {
+		ask_sidecar(o);
+		return;
+	}
+	take_looker(o, call->fd);
 	open_know_version(o);
 	open_check_name(o, finish_hot);
 }
 
 /*
- * A hot open needs no grant. But close-to-open demands the file's present attributes, from the descriptor or from the
- * sidecar. With nocto the open does not look at the file: the kernel only forgets its size and times.
+ * A hot open needs no grant. But close-to-open demands the file's present attributes, from a descriptor or from the
+ * sidecar; if they show another mode or owner, the sidecar decides anew. With nocto the open does not look at the file:
+ * the kernel only forgets its size and times.
  */
 bool open_hot(struct open_request *o)
 {
@@ -200,9 +236,11 @@ bool open_hot(struct open_request *o)
 
 	if (!is_hot(o))
 		return false;
-	granted = granted_file_of(fs, i);
+	granted = fs->options->nocto ? granted_file_of(fs, i) : granted_file_to_look(fs, i);
 	seen = granted && granted_file_attributes(granted, &o->r.call.attr) == 0;
 	(void)granted_file_unref(granted);
+	if (seen && has_other_rights(o))
+		return false;
 	if (seen) {
 		open_know_version(o);
 		open_check_name(o, finish_hot);
@@ -210,7 +248,7 @@ bool open_hot(struct open_request *o)
 		known_version_expires(fs, i);
 		finish_hot(o);
 	} else {
-		open_ask_attributes(o, &i->fh, on_hot_attributes);
+		open_ask_attributes(o, &i->fh, wants_looker(o), on_hot_attributes);
 	}
 	return true;
 }

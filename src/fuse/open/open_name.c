@@ -140,10 +140,10 @@ static void on_directory_attributes(struct broker_call *call, int error, const v
 		open_name_lost(o);
 }
 
-void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh,
+void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh, uint32_t flags,
 	void (*done)(struct broker_call *call, int error, const void *body))
 {
-	struct broker_open body = {.fh = request_broker_fh(fh), .flags = BROKER_OPEN_ATTR};
+	struct broker_open body = {.fh = request_broker_fh(fh), .flags = BROKER_OPEN_ATTR | flags};
 
 	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->broker.done = done;
@@ -159,7 +159,7 @@ void open_check_name(struct open_request *o, void (*then)(struct open_request *o
 		open_name_holds(o);
 		break;
 	case NAMED_ASK_DIRECTORY:
-		open_ask_attributes(o, &o->dir, on_directory_attributes);
+		open_ask_attributes(o, &o->dir, 0, on_directory_attributes);
 		break;
 	case NAMED_LOST:
 		open_name_lost(o);

@@ -41,6 +41,8 @@ struct open_request {
 	struct nfs_fh dir;                    /* the directory in which open_check_name() checks the name */
 	struct broker_open_reply reply;       /* the sidecar's reply to the open */
 	int given;                            /* the descriptor that came with the reply, or -1 */
+	struct granted_file *looker;          /* one that came, for the inode (granted_file.h), or NULL */
+	struct opener known;                  /* of an open that may be hot */
 	struct open_hold hold;
 	bool counted; /* open_begins() has counted the open */
 };
@@ -93,8 +95,8 @@ void open_name_lost(struct open_request *o);
  */
 void open_know_version(struct open_request *o);
 
-/* open_name.c: asks the sidecar for the attributes of the file with this handle. */
-void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh,
+/* open_name.c: asks the sidecar for the attributes of the file with this handle. flags: more BROKER_OPEN_ flags. */
+void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh, uint32_t flags,
 	void (*done)(struct broker_call *call, int error, const void *body));
 
 /* open_finish.c: 0 if these ACCESS bits allow the open, otherwise -EACCES. */

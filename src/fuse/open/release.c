@@ -16,7 +16,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	struct fs *fs = fuse_req_userdata(req);
 	struct file *f = file_of(fs, fi);
 	struct inode *i = f->inode;
-	struct granted_file *writer = NULL;
+	struct granted_file *writer = NULL, *looker = NULL;
 	int close_id = 0;
 	bool last;
 
@@ -27,8 +27,10 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		LOCKED(&i->lock);
 		list_remove(&f->opened.node);
 		/* The next open cannot use a backing id of an ended session. */
-		if (open_mode_uncount(&i->mode, f->path) && i->mode.generation != fs_generation(fs))
+		if (open_mode_uncount(&i->mode, f->path) && i->mode.generation != fs_generation(fs)) {
 			close_id = open_mode_take_id(&i->mode);
+			looker = granted_file_take_looker(i);
+		}
 		idle_ids_opens_changed(fs->idle, i);
 		if (f->write)
 			writer = open_writer_gone(i, f);
@@ -36,6 +38,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	}
 	fs->open_files--;
 	(void)granted_file_unref(writer);
+	(void)granted_file_unref(looker);
 	backing_ids_close(fs->ids, close_id);
 	idle_ids_trim(fs->idle);
 	if (f->write) {

@@ -168,11 +168,14 @@ int export_mount_handle(int fd, struct nfs_handle *ret)
 int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how)
 {
 	static const int flags[] = {[EXPORT_MOUNT_PATH] = O_PATH,
+		[EXPORT_MOUNT_PATH_ON_CLONE] = O_PATH,
 		[EXPORT_MOUNT_WRITE] = O_RDWR | O_NONBLOCK | O_NOCTTY,
 		[EXPORT_MOUNT_READ] = O_RDONLY | O_NONBLOCK | O_NOCTTY,
 		[EXPORT_MOUNT_READ_ON_CLONE] = O_RDONLY | O_NONBLOCK | O_NOCTTY};
 
-	return open_handle(how == EXPORT_MOUNT_READ_ON_CLONE ? m->clone : m->root, h, flags[how]);
+	bool on_clone = how == EXPORT_MOUNT_READ_ON_CLONE || how == EXPORT_MOUNT_PATH_ON_CLONE;
+
+	return open_handle(on_clone ? m->clone : m->root, h, flags[how]);
 }
 
 bool export_mount_handles_last(const struct export_mount *m)

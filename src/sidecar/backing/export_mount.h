@@ -67,6 +67,7 @@ enum export_mount_open {
 	EXPORT_MOUNT_READ_ON_CLONE,
 	EXPORT_MOUNT_WRITE, /* O_RDWR */
 	EXPORT_MOUNT_PATH,  /* O_PATH on the mount itself: an open through this descriptor obeys the mount's flags */
+	EXPORT_MOUNT_PATH_ON_CLONE,
 };
 
 /* Opens the file with O_NONBLOCK, so that the open does not wait (for a lease, for example). */
