@@ -424,10 +424,16 @@ double known_absence_seconds(struct fs *fs, struct inode *dir)
 	return fs->options->lookupcache == LOOKUP_CACHE_ALL ? seconds_until(names_until(fs, dir)) : 0;
 }
 
-struct known_state known_state(struct inode *dir)
+/* Both only grow, so their sum is the same only if both are. The caller holds the lock. */
+static uint64_t state_of(const struct inode *dir)
+{
+	return 1 + dir->known.epoch + dir->known.changed;
+}
+
+uint64_t known_state(struct inode *dir)
 {
 	LOCKED(&dir->lock);
-	return (struct known_state){.epoch = dir->known.epoch, .changed = dir->known.changed};
+	return state_of(dir);
 }
 
 bool known_has_notices(struct fs *fs, struct inode *dir)
@@ -436,11 +442,10 @@ bool known_has_notices(struct fs *fs, struct inode *dir)
 	return known_is_watched(fs, dir);
 }
 
-bool known_is_state(struct fs *fs, struct inode *dir, const struct known_state *state)
+bool known_is_state(struct fs *fs, struct inode *dir, uint64_t state)
 {
 	LOCKED(&dir->lock);
-	return known_is_watched(fs, dir) && dir->known.changing == 0 && dir->known.epoch == state->epoch &&
-	       dir->known.changed == state->changed;
+	return known_is_watched(fs, dir) && dir->known.changing == 0 && state_of(dir) == state;
 }
 
 void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inode *to)

@@ -179,13 +179,13 @@ bool known_name_listed(struct fs *fs, struct inode *dir, uint64_t epoch, const c
 uint64_t known_epoch(struct inode *dir);
 
 /*
- * known_state() tells the state of a directory: its epoch, and the last change by this mount. known_is_state(): True if
- * the directory is still in that state, no change by this mount is under way, and notices of others' changes come,
- * which alone known_has_notices() tells.
+ * known_state() tells the state of a directory: a number, never 0, that grows with each epoch and with each change by
+ * this mount. known_is_state(): True if the directory is still in that state, no change by this mount is under way, and
+ * notices of others' changes come, which alone known_has_notices() tells.
  */
-struct known_state known_state(struct inode *dir);
+uint64_t known_state(struct inode *dir);
 bool known_has_notices(struct fs *fs, struct inode *dir);
-bool known_is_state(struct fs *fs, struct inode *dir, const struct known_state *state);
+bool known_is_state(struct fs *fs, struct inode *dir, uint64_t state);
 
 /*
  * The kernel is told that a name is the file's (named.h). ctime: the file's ctime, which came from the server with the

@@ -39,10 +39,10 @@ struct directory {
 	struct nfs_cred cred;
 	pthread_mutex_t lock;
 	struct nfs_verf verf;
-	uint64_t epoch, asked;    /* of the batch: known_epoch(), attr_clock() */
-	uint64_t came_ms;         /* when the batch came */
-	struct known_state state; /* of the directory, when the batch was asked for */
-	bool of_state;            /* the directory was still in that state when the batch came */
+	uint64_t epoch, asked; /* of the batch: known_epoch(), attr_clock() */
+	uint64_t came_ms;      /* when the batch came */
+	uint64_t state;        /* of the directory, when the batch was asked for */
+	bool of_state;         /* the directory was still in that state when the batch came */
 	struct listed **batch;
 	size_t count;
 	uint64_t first; /* the offset at which the batch starts */
@@ -330,7 +330,7 @@ static bool reply_from_batch(struct readdir_request *q)
 	if (n == d->count && !at_end)
 		return false;
 	q->r.asked = d->asked;
-	listing_part(q->r.inode, d->of_state ? &d->state : NULL);
+	listing_part(q->r.inode, d->of_state ? d->state : 0);
 	buf = malloc(q->size);
 	if (!buf) {
 		request_end_error(&q->r, -ENOMEM);
@@ -379,7 +379,6 @@ static bool goes_round(struct readdir_request *q, const struct nfs_call *call)
 static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 {
 	struct directory *d = q->dir;
-	struct known_state state;
 
 	drop_batch(d);
 	if (goes_round(q, call))
@@ -400,9 +399,8 @@ static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 		d->batch[d->count++] = l;
 	}
 	d->verf = call->res.dir.verf;
-	state = known_state(q->r.inode);
-	d->of_state = call->dir.has_after && state.epoch == d->state.epoch && state.changed == d->state.changed;
-	d->epoch = state.epoch;
+	d->of_state = call->dir.has_after && known_state(q->r.inode) == d->state;
+	d->epoch = known_epoch(q->r.inode);
 	d->asked = q->r.asked;
 	d->came_ms = now_ms();
 	d->first = q->offset;

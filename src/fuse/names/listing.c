@@ -5,13 +5,15 @@
 
 bool listing_is_good(struct fs *fs, struct inode *dir)
 {
-	struct listing l;
+	uint64_t state;
 
 	{
 		LOCKED(&dir->lock);
-		l = dir->listing;
+		if (dir->listing_parts != LISTING_SAME)
+			return false;
+		state = dir->listing;
 	}
-	return l.parts == LISTING_SAME && known_is_state(fs, dir, &l.state);
+	return known_is_state(fs, dir, state);
 }
 
 void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listing_use use, struct fuse_file_info *fi)
@@ -22,21 +24,22 @@ void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listi
 	list_append(&dir->opened, &o->node);
 	if (use == LISTING_READ_PAST)
 		return;
-	if (use == LISTING_KEEP && dir->listing.parts == LISTING_SAME) {
+	if (use == LISTING_KEEP && dir->listing_parts == LISTING_SAME) {
 		fi->cache_readdir = fi->keep_cache = true;
 		return;
 	}
 	fi->cache_readdir = alone && fs->leased != 0;
-	dir->listing.parts = fi->cache_readdir ? LISTING_EMPTY : LISTING_MIXED;
+	dir->listing_parts = fi->cache_readdir ? LISTING_EMPTY : LISTING_MIXED;
 }
 
-void listing_part(struct inode *dir, const struct known_state *state)
+void listing_part(struct inode *dir, uint64_t state)
 {
 	LOCKED(&dir->lock);
-	struct listing *l = &dir->listing;
 
-	if (l->parts == LISTING_EMPTY && state)
-		*l = (struct listing){.state = *state, .parts = LISTING_SAME};
-	else if (!state || state->epoch != l->state.epoch || state->changed != l->state.changed)
-		l->parts = LISTING_MIXED;
+	if (dir->listing_parts == LISTING_EMPTY && state != 0) {
+		dir->listing = state;
+		dir->listing_parts = LISTING_SAME;
+	} else if (state == 0 || state != dir->listing) {
+		dir->listing_parts = LISTING_MIXED;
+	}
 }

@@ -17,7 +17,7 @@
  * listing begins only with an OPENDIR while no other open of the directory exists; an open beside others, after the
  * listing has ended, reads past it.
  *
- * struct listing is part of the inode, under the inode's lock, which the functions take. Any thread.
+ * No state but inode.listing and inode.listing_parts, under the inode's lock, which the functions take. Any thread.
  */
 #pragma once
 
@@ -26,7 +26,7 @@
 enum listing_parts {
 	LISTING_MIXED, /* of different states, or none: not to be used by a later open */
 	LISTING_EMPTY, /* the kernel has no part, and gets the parts of a listing that begins */
-	LISTING_SAME,  /* all parts are of listing.state */
+	LISTING_SAME,  /* all parts are of the state inode.listing */
 };
 
 enum listing_use {
@@ -41,5 +41,5 @@ bool listing_is_good(struct fs *fs, struct inode *dir);
 /* An OPENDIR is about to be answered: adds o to the inode's list of opens, and fills in the flags. */
 void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listing_use use, struct fuse_file_info *fi);
 
-/* A part is about to be answered. state: that of the directory when the part was asked for; NULL if it has changed. */
-void listing_part(struct inode *dir, const struct known_state *state);
+/* A part is about to be answered. state: that of the directory when the part was asked for; 0 if it has changed. */
+void listing_part(struct inode *dir, uint64_t state);

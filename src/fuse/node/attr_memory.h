@@ -18,15 +18,15 @@ struct attr_limits {
 };
 
 struct attr_memory {
-	bool known;
 	struct nfs_attr attr; /* the attributes told to the kernel last; of a directory: those that arrived last */
-	unsigned interval;    /* the present timeout, in seconds */
 	uint64_t interval_ms; /* now_ms() when the interval began */
 	uint64_t until_ms;    /* until then (now_ms()) the kernel may be told the attributes again; 0: not at all */
-	/* The file was open locally, and its data may have changed since the kernel filled its pages. */
-	bool pages_are_old;
+	unsigned interval;    /* the present timeout, in seconds */
 	/* write_log_errors() at the last cached open. After a later error pages may have data that the server lacks. */
 	unsigned errors;
+	bool known; /* attr has attributes */
+	/* The file was open locally, and its data may have changed since the kernel filled its pages. */
+	bool pages_are_old;
 };
 
 /* Remembers that the kernel is told these attributes now. Returns for how many seconds the kernel may believe them. */

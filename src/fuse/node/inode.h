@@ -45,14 +45,14 @@ struct known {
 	uint64_t epoch;    /* of a directory: number of its present epoch (known.h) */
 	uint64_t
 		expired; /* attr_clock(): attributes requested earlier get the timeout 0 when the kernel is told them */
-	uint64_t openers;     /* of a file: advances when the set of users who may open the file may have changed */
-	uint64_t lease;       /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
-	bool no_acl;          /* of a directory: it has no ACL in this epoch */
-	bool owner_searches;  /* of a directory in a mount for one user (fs.one_user), its owner: may search it in this
-				 epoch */
-	bool asks_acl;        /* the server should be asked for the directory's ACL: known_asks_acl() */
-	bool mixed;           /* the kernel was told different attributes meanwhile, and may believe any of them */
-	uint8_t foreign;      /* of a directory: changes by others since foreign_ms, up to UINT8_MAX */
+	uint64_t openers; /* of a file: advances when the set of users who may open the file may have changed */
+	uint64_t lease;   /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
+	bool no_acl : 1;  /* of a directory: it has no ACL in this epoch */
+	bool owner_searches : 1; /* of a directory in a mount for one user (fs.one_user), its owner: may search it in
+				    this epoch */
+	bool asks_acl : 1;       /* the server should be asked for the directory's ACL: known_asks_acl() */
+	bool mixed : 1;          /* the kernel was told different attributes meanwhile, and may believe any of them */
+	uint8_t foreign;         /* of a directory: changes by others since foreign_ms, up to UINT8_MAX */
 	unsigned walks;       /* names looked for in the directory in this epoch, or since an ACL answer was dropped */
 	uint64_t believed_ms; /* until then the kernel may walk through the directory without asking */
 	uint64_t believed_at; /* attr_clock() when the kernel was last told so */
@@ -62,17 +62,6 @@ struct known {
 	uint64_t tellings;    /* how often the kernel was told attributes with a timeout */
 	uint64_t trusts_ms;   /* until then the kernel may believe those attributes; 0: they were taken back */
 	struct known_whole *whole; /* of a directory that is known whole; or NULL */
-};
-
-/* A state of a directory as this mount knows it: known_state(). */
-struct known_state {
-	uint64_t epoch, changed;
-};
-
-/* What the kernel's listing of a directory was made from; fuse/names/listing.h. */
-struct listing {
-	struct known_state state; /* of all parts, if they are of one state */
-	uint8_t parts;            /* enum listing_parts */
 };
 
 /* The remembered facts of a directory's default ACL; default_acl.h. */
@@ -103,12 +92,17 @@ struct opened {
 struct inode {
 	/* Constant. */
 	struct nfs_fh fh;
+	uint32_t type;       /* S_IFMT bits */
 	uint64_t number;     /* the FUSE node id; given to another inode when this inode is freed */
 	uint64_t generation; /* unlike that of any other inode of this mount */
 	uint64_t fileid;
-	uint32_t type; /* S_IFMT bits */
-	bool decoy;
 	uint32_t decoy_uid; /* the only user who gets this decoy */
+	bool decoy;
+
+	/* Under the inode's lock; here they take no room. */
+	bool appending;
+	bool listed;           /* in the list of idle inodes, or just taken from there; that list's lock guards it */
+	uint8_t listing_parts; /* enum listing_parts: what the kernel's listing of the directory was made from */
 
 	/* Under the table's lock. */
 	struct list all;
@@ -129,6 +123,7 @@ struct inode {
 	 * file, and has looked.
 	 */
 	uint32_t changed_past, asked_past, looked_past;
+	unsigned opening;             /* OPEN requests in progress */
 	struct granted_file *granted; /* the descriptor by which the daemon reads and writes the backing file, or NULL;
 					changes need the list's lock too */
 	struct granted_file *looks;   /* a descriptor that tells the backing file's attributes only, or NULL; it goes
@@ -137,18 +132,14 @@ struct inode {
 	struct known known;
 	struct named named;
 	struct default_acl default_acl;
-	struct listing listing;
+	uint64_t listing;         /* known_state() of the kernel's listing; fuse/names/listing.h */
 	struct list granted_node; /* in a list of idle_ids.h while granted is not NULL */
 	struct list idle;         /* in the list of idle inodes in idle_ids.h; only that list's lock guards it */
 	uint64_t listed_ms;       /* now_ms() when the inode came into that list; the list's lock guards it */
 	uint64_t idle_since;      /* now_ms() when its id or descriptor became idle; 0: none is idle */
 	struct write_behind behind;
-	struct list appends; /* O_APPEND writes that wait for their turn */
-	bool appending;
-	bool listed; /* in the list of idle inodes, or a thread has just taken it from there; that list's lock guards it
-		      */
+	struct list appends;       /* O_APPEND writes that wait for their turn */
 	struct silly_place *silly; /* NULL: the file has no .nfs name */
-	unsigned opening;          /* OPEN requests in progress */
 	unsigned taking;           /* requests in progress that rename the file to a .nfs name */
 	unsigned removing;         /* requests in progress that take a name from the file */
 	struct list held;          /* OPENs that wait until removing is 0: struct open_hold.node */
