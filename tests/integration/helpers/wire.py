@@ -99,9 +99,10 @@ def nfs_lookup(directory, name, host="127.0.0.1", connection=None):
 def nfs_attributes(handle, host="127.0.0.1", connection=None):
     """Some attributes, from GETATTR."""
     result = rpc(NFS_PORT, 100003, 3, 1, opaque(handle), host=host, connection=connection)
-    status, _, mode, nlink, uid, gid, size = struct.unpack(">IIIIIIQ", result[:32])
+    status = struct.unpack(">I", result[:4])[0]
     if status != 0:
         raise OSError(errno.ESTALE, f"GETATTR: {status}")
+    _, mode, nlink, uid, gid, size = struct.unpack(">IIIIIQ", result[4:32])
     return {"mode": mode, "nlink": nlink, "uid": uid, "gid": gid, "size": size, "mtime": struct.unpack(">II", result[72:80])}
 
 
