@@ -289,8 +289,8 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 	fs->owner = getuid();
 	fs->started = time(NULL);
 	fs->allow_other = may_allow_other();
-	fs->one_user =
-		!fs->allow_other && options->fuse_fd < 0; /* who mounted the descriptor has chosen otherwise, perhaps */
+	/* A descriptor that was handed over may be of a mount for all users. */
+	fs->one_user = !fs->allow_other && options->fuse_fd < 0;
 	(void)snprintf(fs->spec, sizeof(fs->spec), "%s", options->spec_text);
 	(void)snprintf(d.name, sizeof(d.name), SHORT, SHORTEN(options->spec_text, 90));
 	(void)sem_init(&d.connected, 0, 0);

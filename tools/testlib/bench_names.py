@@ -37,6 +37,7 @@ class Names(Local):
         super().__init__(options)
         self.ours = WITH_METRICS if options.metrics else OURS
         self.numbers = itertools.count()
+        self.readings = 0  # of the metrics
 
     def mount_all(self):
         self.paths["native"] = self.backing
@@ -59,8 +60,7 @@ class Names(Local):
             sys.exit("bench: the FUSE floor does not mount")
         self.paths["floor"] = where
 
-    @staticmethod
-    def read_metrics():
+    def read_metrics(self):
         """What a monitor does, but more often: reads the mount's and the sidecar's metrics."""
         while True:
             for where in SOCKETS.values():
@@ -69,6 +69,7 @@ class Names(Local):
                     reader.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     while reader.recv(1 << 16):
                         pass
+            self.readings += 1
             time.sleep(READ_EVERY)
 
     # ---- one measurement ----
@@ -132,6 +133,8 @@ class Names(Local):
             self.floor.terminate()
             self.floor.wait()
         if self.options.metrics:
+            if self.readings < self.options.rounds:
+                sys.exit(f"bench: the metrics were read {self.readings} times only")
             mean = statistics.geometric_mean(cell["median"]["passthrough"] / cell["median"]["metrics"] for cell in table)
             print(f"metrics: {mean:.3f} of passthrough (geometric mean of all lines), goal {METRICS_GOAL}: "
                   f"{'met' if mean >= METRICS_GOAL else 'missed'}")

@@ -13,8 +13,7 @@ static size_t rights_key(struct known_key *k, const struct inode *dir, uint64_t 
 	return known_make_key(k, dir, epoch, cred, size);
 }
 
-/* True if the directory's owner may search it, whatever its ACL and the groups of the process. The caller holds the
- * lock. */
+/* True if the owner may search the directory, whatever its ACL and the caller's groups. The caller holds the lock. */
 static bool owner_searches(const struct inode *dir, const struct nfs_cred *cred, uint32_t allowed)
 {
 	const struct nfs_attr *attr = &dir->attrs.attr;

@@ -85,8 +85,7 @@ struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i);
  */
 struct granted_file *granted_file_put_looker(struct inode *i, struct granted_file *looker);
 
-/* True if the daemon should ask for a looker for an inode that has, or will get, a backing id. Takes the inode's lock.
- */
+/* True if an inode that has a backing id, or will get one, lacks a looker that it may have. Takes the inode's lock. */
 bool granted_file_wants_looker(const struct fs *fs, struct inode *i);
 
 /*

@@ -150,8 +150,7 @@ static void unwaited_done(struct server_refresh *r)
 	free(r);
 }
 
-/* Sends a refresh that no caller waits for, unless too many are on their way. RELEASE leaves the others to the memory.
- */
+/* Sends a refresh that no caller waits for, unless too many are on their way: RELEASE tells of the others. */
 static void refresh_unwaited(struct fs *fs, struct inode *i, const struct nfs_cred *cred)
 {
 	struct server_refresh *r;

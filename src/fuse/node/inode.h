@@ -29,13 +29,13 @@ static inline bool is_special_file(mode_t mode)
 	return !S_ISREG(mode) && !S_ISDIR(mode) && !S_ISLNK(mode);
 }
 
-/* Knowledge that needs no question to the server. Only the functions of fuse/known/known.h change it. */
 /* The names that a directory may have in one epoch, which this mount has made: other names it has not. */
 struct known_whole {
 	uint64_t epoch;
 	struct number_set names; /* keyed hashes */
 };
 
+/* Knowledge that needs no question to the server. Only the functions of fuse/known/known.h change it. */
 struct known {
 	unsigned changing; /* changes by this mount that the server has not answered yet */
 	unsigned writers;  /* opens for writing: with any, nobody knows the file's size and times */

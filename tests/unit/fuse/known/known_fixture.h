@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* What tests of fuse/known begin with: a file system without a server, a directory and a file. */
+/* What tests of knowledge begin with: a file system without a server, a directory and a file. */
 #pragma once
 
 #include "cmocka_setup.h"
@@ -34,15 +34,21 @@ static struct inode *make_inode(uint8_t n, mode_t mode)
 	return i;
 }
 
-static int setup(void **state)
+/* Makes all anew. leased: with a lease, in which notices of the directory's changes may come. */
+static int make_all(mode_t permissions, bool leased)
 {
 	memset(&fs, 0, sizeof(fs));
 	options_init(&options);
 	fs.options = &options;
-	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0)
+	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0 ||
+		cache_new(100, &fs.own_names) < 0)
 		return -1;
-	dir = make_inode(1, S_IFDIR);
+	dir = make_inode(1, S_IFDIR | permissions);
 	file = make_inode(2, S_IFREG);
+	if (leased) {
+		fs.leased_from = attr_clock_tick();
+		fs.leased = 1;
+	}
 	return 0;
 }
 
@@ -53,7 +59,9 @@ static int teardown(void **state)
 	fs.inodes = inode_table_free(fs.inodes);
 	fs.names = cache_free(fs.names);
 	fs.rights = cache_free(fs.rights);
+	fs.own_names = cache_free(fs.own_names);
 	return 0;
 }
 
+/* Each test file has a setup() of its own. */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -9,6 +9,11 @@
 
 static const struct nfs_cred alice = {.uid = 1, .gid = 1}, bob = {.uid = 1, .gid = 1, .ngroups = 1, .groups = {7}};
 
+static int setup(void **state)
+{
+	return make_all(0, false);
+}
+
 static unsigned see(struct inode *i, long version)
 {
 	struct nfs_attr attr = attributes(i->type, i->fileid, version);

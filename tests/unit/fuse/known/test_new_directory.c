@@ -1,63 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A directory that this mount has made is known whole: which names it has not, without a question, and until when. */
-#include "cmocka_setup.h"
+#include "fuse/known/known_fixture.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "fuse/fs/fs.h"
-#include "fuse/known/cache.h"
-#include "fuse/known/known.h"
 #include "fuse/known/known_parts.h"
 
 static const struct nfs_cred user = {.uid = 1001, .gid = 2001};
-static struct fs fs;
-static struct mount_options options;
-static struct inode *dir, *file;
-
-static struct nfs_attr attributes(mode_t mode, uint64_t fileid, long version)
-{
-	return (struct nfs_attr){.mode = mode,
-		.fileid = fileid,
-		.nlink = 1,
-		.ctime = {.tv_sec = 5, .tv_nsec = version}};
-}
-
-static struct inode *make_inode(uint8_t n, mode_t mode)
-{
-	struct nfs_fh fh = {.len = 4, .data = {n}};
-	struct nfs_attr attr = attributes(mode, n, 1);
-	struct inode *i;
-
-	assert_int_equal(inode_table_get(fs.inodes, &fh, &attr, &i), 0);
-	return i;
-}
 
 static int setup(void **state)
 {
-	memset(&fs, 0, sizeof(fs));
-	options_init(&options);
-	fs.options = &options;
-	fs.forgets_names = true;
-	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0)
-		return -1;
-	dir = make_inode(1, S_IFDIR | 0755);
-	file = make_inode(2, S_IFREG);
-	fs.leased_from = attr_clock_tick();
-	fs.leased = 1;
-	return 0;
-}
+	int r = make_all(0755, true);
 
-static int teardown(void **state)
-{
-	(void)inode_unref(fs.inodes, dir);
-	(void)inode_unref(fs.inodes, file);
-	fs.inodes = inode_table_free(fs.inodes);
-	fs.names = cache_free(fs.names);
-	fs.rights = cache_free(fs.rights);
-	return 0;
+	fs.forgets_names = true;
+	return r;
 }
 
 /* Attributes of the directory arrive. */
@@ -93,7 +50,7 @@ static int look_up(const char *name)
 /* This mount makes a name, and the answer continues what is known of the directory, or does not. */
 static void make_name(const char *name, long before, long after)
 {
-	struct nfs_wcc wcc = {.has_before = true, .has_after = true};
+	struct nfs_wcc wcc = {.has_before = true, .has_after = true, .size_before = 10};
 	uint64_t asked;
 
 	wcc.after = attributes(S_IFDIR | 0755, 1, after);

@@ -1,62 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* What notices of changes end, and what they do not. */
-#include "cmocka_setup.h"
-
-#include <string.h>
-#include <sys/stat.h>
+#include "fuse/known/known_fixture.h"
 
 #include "base/clock.h"
-#include "fuse/fs/fs.h"
-#include "fuse/known/cache.h"
-#include "fuse/known/known.h"
-
-static struct fs fs;
-static struct mount_options options;
-static struct inode *dir, *file;
-
-static struct nfs_attr attributes(mode_t mode, uint64_t fileid, long version)
-{
-	return (struct nfs_attr){.mode = mode,
-		.fileid = fileid,
-		.nlink = 1,
-		.ctime = {.tv_sec = 5, .tv_nsec = version}};
-}
-
-static struct inode *make_inode(uint8_t n, mode_t mode)
-{
-	struct nfs_fh fh = {.len = 4, .data = {n}};
-	struct nfs_attr attr = attributes(mode, n, 1);
-	struct inode *i;
-
-	assert_int_equal(inode_table_get(fs.inodes, &fh, &attr, &i), 0);
-	return i;
-}
 
 static int setup(void **state)
 {
-	memset(&fs, 0, sizeof(fs));
-	options_init(&options);
-	options.acdirmin = options.acdirmax = 1;
-	fs.options = &options;
-	if (inode_table_new(&fs.inodes) < 0 || cache_new(100, &fs.names) < 0 || cache_new(100, &fs.rights) < 0 ||
-		cache_new(100, &fs.own_names) < 0)
-		return -1;
-	dir = make_inode(1, S_IFDIR | 0755);
-	file = make_inode(2, S_IFREG);
-	fs.leased_from = attr_clock_tick();
-	fs.leased = 1;
-	return 0;
-}
+	int r = make_all(0755, true);
 
-static int teardown(void **state)
-{
-	(void)inode_unref(fs.inodes, dir);
-	(void)inode_unref(fs.inodes, file);
-	fs.inodes = inode_table_free(fs.inodes);
-	fs.names = cache_free(fs.names);
-	fs.rights = cache_free(fs.rights);
-	fs.own_names = cache_free(fs.own_names);
-	return 0;
+	options.acdirmin = options.acdirmax = 1;
+	return r;
 }
 
 static void see(long version, bool watched)
@@ -137,7 +90,7 @@ static void own_changes_do_not_end_that(void **state)
 	uint64_t asked;
 
 	wcc.after = attributes(S_IFDIR | 0755, 1, 2);
-	wcc.size_before = 0;
+	wcc.size_before = 10;
 	see(1, true);
 	known_change_begin(dir);
 	assert_int_equal(known_notice_name(&fs, dir, &n, false), NOTICED_LATER);

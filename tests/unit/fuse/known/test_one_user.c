@@ -4,6 +4,11 @@
 
 static const struct nfs_cred alice = {.uid = 1, .gid = 1};
 
+static int setup(void **state)
+{
+	return make_all(0, false);
+}
+
 /* A directory that belongs to uid 1, and a LOOKUP there that the server answered. */
 static void looked_up_by(const struct nfs_cred *cred, mode_t permissions, long version)
 {

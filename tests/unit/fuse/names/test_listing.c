@@ -6,15 +6,11 @@
 
 static struct opened first, second;
 
-static int watched_setup(void **state)
+static int setup(void **state)
 {
-	if (setup(state) < 0)
-		return -1;
-	fs.leased_from = attr_clock_tick();
-	fs.leased = 1;
 	list_init(&first.node);
 	list_init(&second.node);
-	return 0;
+	return make_all(0, true);
 }
 
 /* The sidecar tells the directory's attributes. */
@@ -138,16 +134,14 @@ static void an_open_without_permission_reads_past_the_listing(void **state)
 	close_directory(&first);
 }
 
-#define WATCHED(name) cmocka_unit_test_setup_teardown(name, watched_setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WATCHED(an_unchanged_directory_is_listed_by_the_kernel),
-		WATCHED(a_change_by_anybody_ends_the_listing),
-		WATCHED(batches_of_different_states_are_no_listing),
-		WATCHED(an_open_beside_others_does_not_begin_a_listing),
-		WATCHED(an_open_without_permission_reads_past_the_listing),
+		TEST(an_unchanged_directory_is_listed_by_the_kernel),
+		TEST(a_change_by_anybody_ends_the_listing),
+		TEST(batches_of_different_states_are_no_listing),
+		TEST(an_open_beside_others_does_not_begin_a_listing),
+		TEST(an_open_without_permission_reads_past_the_listing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
