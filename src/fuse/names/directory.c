@@ -52,6 +52,7 @@ struct directory {
 	bool eof;   /* the batch is the last of the directory */
 	bool plus;  /* the batch has handles and attributes */
 	bool plain; /* this listing uses READDIR: the server's READDIRPLUS has failed */
+	bool fills; /* the kernel copies the answers into its listing; constant */
 };
 
 struct readdir_request {
@@ -125,6 +126,7 @@ static void reply_opendir(struct opendir_request *o, enum listing_use use)
 	(void)pthread_mutex_init(&d->lock, NULL);
 	o->fi.fh = d->opened.number;
 	listing_open(o->r.fs, i, &d->opened, use, &o->fi);
+	d->fills = o->fi.cache_readdir;
 	if (fuse_reply_open(o->r.req, &o->fi) < 0)
 		close_directory(o->r.fs, d);
 	request_end(&o->r);
@@ -149,7 +151,7 @@ static void opendir_allowed(struct opendir_request *o)
 {
 	struct fs *fs = o->r.fs;
 
-	if (listing_is_good(fs, o->r.inode) || (fs->leased != 0 && !known_has_notices(fs, o->r.inode)))
+	if (listing_is_good(fs, o->r.inode) || (listing_may_begin(fs) && !known_has_notices(fs, o->r.inode)))
 		request_send(&o->r, NFS_GETATTR, directory_looked_at);
 	else
 		reply_opendir(o, LISTING_BEGIN);
@@ -330,7 +332,8 @@ static bool reply_from_batch(struct readdir_request *q)
 	if (n == d->count && !at_end)
 		return false;
 	q->r.asked = d->asked;
-	listing_part(q->r.inode, d->of_state ? d->state : 0);
+	if (d->fills)
+		listing_part(q->r.inode, d->of_state ? d->state : 0);
 	buf = malloc(q->size);
 	if (!buf) {
 		request_end_error(&q->r, -ENOMEM);

@@ -3,6 +3,11 @@
 
 #include "fuse/known/known.h"
 
+bool listing_may_begin(const struct fs *fs)
+{
+	return fs->leased != 0 && !fs_server_remembers(fs);
+}
+
 bool listing_is_good(struct fs *fs, struct inode *dir)
 {
 	uint64_t state;
@@ -13,7 +18,7 @@ bool listing_is_good(struct fs *fs, struct inode *dir)
 			return false;
 		state = dir->listing;
 	}
-	return known_is_state(fs, dir, state);
+	return listing_may_begin(fs) && known_is_state(fs, dir, state);
 }
 
 void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listing_use use, struct fuse_file_info *fi)
@@ -22,13 +27,13 @@ void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listi
 	bool alone = list_empty(&dir->opened);
 
 	list_append(&dir->opened, &o->node);
-	if (use == LISTING_READ_PAST)
+	fi->keep_cache = true;
+	if (!alone || use == LISTING_READ_PAST)
 		return;
-	if (use == LISTING_KEEP && dir->listing_parts == LISTING_SAME) {
-		fi->cache_readdir = fi->keep_cache = true;
+	fi->cache_readdir = listing_may_begin(fs);
+	if (use == LISTING_KEEP && dir->listing_parts == LISTING_SAME)
 		return;
-	}
-	fi->cache_readdir = alone && fs->leased != 0;
+	fi->keep_cache = false;
 	dir->listing_parts = fi->cache_readdir ? LISTING_EMPTY : LISTING_MIXED;
 }
 

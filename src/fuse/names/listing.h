@@ -10,12 +10,19 @@
  *
  * All parts of a listing must be of one state (known_state()): of two batches from before and after a change, neither
  * is the directory. A batch is of a state if the directory was in it before the question and after the answer, and the
- * server told the directory's attributes with the batch: NFS-Ganesha may tell old names, with old attributes.
+ * server told the directory's attributes with the batch.
  *
- * Nothing drops the kernel's pages but an OPENDIR: FUSE_NOTIFY_INVAL_INODE would wait for the lock of a page that a
- * getdents(2) into a page that never comes holds. An answer may reach the pages after an OPENDIR has dropped them. So a
- * listing begins only with an OPENDIR while no other open of the directory exists; an open beside others, after the
- * listing has ended, reads past it.
+ * No listing of a server that remembers (fs_server_remembers()) is kept: while NFS-Ganesha looks at a directory that
+ * was changed past it, it answers READDIR with a part of the names, or with none, and tells the present attributes
+ * (run).
+ *
+ * Only one open at a time uses the kernel's listing; others read past it. A reader in the middle of the directory looks
+ * for its offset in the kernel's listing, and if that was made anew meanwhile for another reader, and has no such
+ * offset because that file is gone, the kernel takes this for the end of the directory. A listing begins while no other
+ * open exists also because an answer to such an open may reach the pages after OPENDIR has dropped them.
+ *
+ * Nothing else drops the kernel's pages: FUSE_NOTIFY_INVAL_INODE would wait for the lock of a page that a getdents(2)
+ * into a page that never comes holds.
  *
  * No state but inode.listing and inode.listing_parts, under the inode's lock, which the functions take. Any thread.
  */
@@ -31,15 +38,22 @@ enum listing_parts {
 
 enum listing_use {
 	LISTING_READ_PAST, /* the open neither reads nor fills the kernel's listing */
-	LISTING_BEGIN,     /* the kernel drops its listing, and this open fills it if no other open may interfere */
-	LISTING_KEEP,      /* the kernel may use its listing: listing_is_good() */
+	LISTING_BEGIN,     /* the kernel drops its listing, and this open fills it */
+	LISTING_KEEP,      /* the open reads the kernel's listing: listing_is_good() */
 };
+
+/* True if the kernel may keep listings of this mount's server now. */
+bool listing_may_begin(const struct fs *fs);
 
 /* True if the kernel's listing is that of the directory's state, as far as this mount knows without a question. */
 bool listing_is_good(struct fs *fs, struct inode *dir);
 
-/* An OPENDIR is about to be answered: adds o to the inode's list of opens, and fills in the flags. */
+/*
+ * An OPENDIR is about to be answered: adds o to the inode's list of opens, and fills in the flags. Beside other opens
+ * the use is always LISTING_READ_PAST.
+ */
 void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listing_use use, struct fuse_file_info *fi);
 
-/* A part is about to be answered. state: that of the directory when the part was asked for; 0 if it has changed. */
+/* A part is about to be answered to an open with fi.cache_readdir. state: that of the directory when the part was asked
+ * for; 0 if it has changed. */
 void listing_part(struct inode *dir, uint64_t state);
