@@ -22,7 +22,7 @@
 #include "base/whole_io.h"
 
 #define FD_PATH      40 /* bytes of "/proc/self/fd/N" */
-#define CACHED_TRIES 8  /* a concurrent mount or rename anywhere can make one try fail */
+#define CACHED_TRIES 64 /* a rename or a mount by anybody can make a try fail, and a stranger renames without end */
 
 static int PRINTF(4, 5) fail(struct registry_fault *fault, int error, enum reason reason, const char *format, ...)
 {
