@@ -39,6 +39,7 @@
  * too. With a descriptor or with nocto the open asks nothing: a daemon that the sidecar trusts gets a descriptor for
  * that with the backing id (a looker, granted_file.h), which makes a hot open as fast as one that nobody checks (8 us
  * of the daemon's CPU for OPEN and 8 for RELEASE; the question cost 14 of the sidecar's and 15 of the daemon's more).
+ * The descriptor also answers the GETATTR that the kernel sends for fstat(2) after each read of such a file.
  * If the attributes show another mode or owner than the sidecar's answer to the earlier open, the sidecar is asked
  * again; another ACL is seen when the answer expires. With nocto the kernel is told the attributes with the
  * timeout 0: the next GETATTR asks the sidecar, as long as the file has an id. If the sidecar said that groups do not

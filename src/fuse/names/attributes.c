@@ -86,10 +86,13 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
 	attr_done(&r->call);
 }
 
-/* True if the daemon has a descriptor of the backing file: the call has the backing file's attributes then. */
+/*
+ * True if the daemon has a descriptor of the backing file: the call has the backing file's attributes then. The kernel
+ * asks after each read, because a read may change the time of access.
+ */
 static bool know_attributes(struct request *r)
 {
-	struct granted_file *granted = granted_file_of(r->fs, r->inode);
+	struct granted_file *granted = granted_file_to_look(r->fs, r->inode);
 	int error;
 
 	if (!granted)
