@@ -211,9 +211,9 @@ static int start(struct sidecar *s, const struct sidecar_options *o)
 	return r < 0 ? r : start_views(s, o);
 }
 
-static void reload(struct sidecar *s)
+static void reload(struct sidecar *s, bool anew)
 {
-	s->faulty = !exports_watch_reload(&s->watch);
+	s->faulty = !exports_watch_reload(&s->watch, anew);
 	if (s->faulty)
 		return;
 	for (unsigned n = 0; n < s->nbrokers; n++)
@@ -229,7 +229,7 @@ static bool on_signal(struct sidecar *s)
 		if (info.ssi_signo != SIGHUP)
 			return true;
 		(void)notify_reloading();
-		reload(s);
+		reload(s, true);
 		registry_watch_retry(&s->registries);
 		(void)notify_send("READY=1");
 	}
@@ -303,7 +303,7 @@ static int loop(struct sidecar *s, const struct sidecar_options *o)
 		if (fds[0].revents != 0 && on_signal(s))
 			return 0;
 		if (fds[1].revents != 0 && exports_watch_event(&s->watch))
-			reload(s);
+			reload(s, false);
 		for (unsigned n = 0; n < s->nbrokers; n++) {
 			int r = serve_broker(s, &s->brokers[n], &of_brokers[2 * n], o->registries[n].path);
 

@@ -254,6 +254,39 @@ bool export_table_same(const struct export_table *a, const struct export_entry *
 	return true;
 }
 
+static bool texts_same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+/* True if the log would say the same about both entries. */
+static bool refusals_same(const struct export_entry *a, const struct export_entry *b)
+{
+	if (!texts_same(a->refusal.text, b->refusal.text))
+		return false;
+	for (size_t i = 0; i < a->nclients; i++)
+		if (!texts_same(a->clients[i].refusal.text, b->clients[i].refusal.text))
+			return false;
+	return true;
+}
+
+bool export_tables_equal(const struct export_table *a, const struct export_table *b)
+{
+	if (a->server != b->server || a->nentries != b->nentries || a->nfolders != b->nfolders)
+		return false;
+	for (size_t i = 0; i < a->nentries; i++) {
+		const struct export_entry *e = &a->entries[i], *o = &b->entries[i];
+
+		if (e->id != o->id || strcmp(e->path, o->path) != 0 || !export_table_same(a, e, b) ||
+			!refusals_same(e, o))
+			return false;
+	}
+	for (size_t i = 0; i < a->nfolders; i++)
+		if (strcmp(a->folders[i], b->folders[i]) != 0)
+			return false;
+	return a->nentries > 0; /* of an empty table the entries do not say the rest */
+}
+
 const char *squash_name(enum squash s)
 {
 	switch (s) {

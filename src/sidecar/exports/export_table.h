@@ -154,6 +154,9 @@ const struct export_entry *export_table_find(const struct export_table *t, uint1
 /* True if the export e of table a is the same in table b, so that sessions may keep their grants. */
 bool export_table_same(const struct export_table *a, const struct export_entry *e, const struct export_table *b);
 
+/* True if the tables have the same exports in the same order; false also of two empty tables. */
+bool export_tables_equal(const struct export_table *a, const struct export_table *b);
+
 const char *squash_name(enum squash s);
 
 struct export_store {

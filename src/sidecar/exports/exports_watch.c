@@ -30,7 +30,17 @@ static void watch_folders(struct exports_watch *w, const struct export_table *t)
 				strerror(errno));
 }
 
-bool exports_watch_reload(struct exports_watch *w)
+/* True if the store has a table that is equal to this one. */
+static bool is_known(struct export_store *s, const struct export_table *t)
+{
+	struct export_table *now = export_store_get(s);
+	bool known = now != NULL && export_tables_equal(now, t);
+
+	(void)export_table_unref(now);
+	return known;
+}
+
+bool exports_watch_reload(struct exports_watch *w, bool anew)
 {
 	struct export_table *t = NULL;
 	struct conf_error error;
@@ -46,7 +56,10 @@ bool exports_watch_reload(struct exports_watch *w)
 			log_refusal(&t->entries[i], &t->entries[i].clients[j]);
 	}
 	watch_folders(w, t);
-	export_store_replace(w->store, t);
+	if (!anew && is_known(w->store, t))
+		(void)export_table_unref(t);
+	else
+		export_store_replace(w->store, t);
 	return true;
 }
 
@@ -72,7 +85,7 @@ int exports_watch_start(struct exports_watch *w, const struct server_kind *serve
 		log_error("%s: its folder cannot be watched: %s (--config= names another file)", config, strerror(-r));
 		return r;
 	}
-	return exports_watch_reload(w) ? 0 : -EBADMSG;
+	return exports_watch_reload(w, true) ? 0 : -EBADMSG;
 }
 
 void exports_watch_done(struct exports_watch *w)

@@ -26,8 +26,12 @@ int exports_watch_start(struct exports_watch *w, const struct server_kind *serve
 	struct export_store *store);
 void exports_watch_done(struct exports_watch *w);
 
-/* Loads the file again; true if the store has a new table. */
-bool exports_watch_reload(struct exports_watch *w);
+/*
+ * Loads the file again; true if the store has the file's table. A file that says the same as before leaves the present
+ * table, and with it what the sessions know of handles and tell of changes, unless `anew`: names of hosts may have
+ * other addresses now.
+ */
+bool exports_watch_reload(struct exports_watch *w, bool anew);
 /* Call when inotify_fd is readable. True if the configuration may have changed. */
 bool exports_watch_event(struct exports_watch *w);
 

@@ -227,6 +227,41 @@ static void only_a_real_change_revokes(void **state)
 	(void)export_table_unref(e);
 }
 
+static void only_the_same_exports_are_equal(void **state)
+{
+	static const char one[] = "EXPORT { Export_Id = 1; Path = /a; Squash = All; " FSAL "}",
+			  two[] = "EXPORT { Export_Id = 2; Path = /b; " FSAL "}";
+	static const char *const others[] = {
+		"",
+		"EXPORT { Export_Id = 1; Path = /a; Squash = All; " FSAL "}",
+		"EXPORT { Export_Id = 2; Path = /b; " FSAL "} EXPORT { Export_Id = 1; Path = /a; Squash = All; " FSAL
+		"}",
+		"EXPORT { Export_Id = 1; Path = /a; Squash = All; " FSAL "} EXPORT { Export_Id = 2; Path = /c; " FSAL
+		"}",
+		"EXPORT { Export_Id = 1; Path = /a; Squash = Root; " FSAL "} EXPORT { Export_Id = 2; Path = /b; " FSAL
+		"}",
+		"EXPORT { Export_Id = 1; Path = /a; Squash = All; " FSAL "} EXPORT { Export_Id = 2; Path = /b; "
+		"FSAL { Name = PROXY_V4; } }",
+	};
+	char text[400];
+	struct export_table *a, *b;
+
+	(void)snprintf(text, sizeof(text), "%s %s", one, two);
+	a = parse_ok(text);
+	(void)snprintf(text, sizeof(text), "# a comment\n%s\n\n%s", one, two);
+	b = parse_ok(text);
+	assert_true(export_tables_equal(a, a));
+	assert_true(export_tables_equal(a, b));
+	(void)export_table_unref(b);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		b = parse_ok(others[i]);
+		assert_false(export_tables_equal(a, b));
+		assert_false(export_tables_equal(b, a));
+		(void)export_table_unref(b);
+	}
+	(void)export_table_unref(a);
+}
+
 static void random_text_does_no_harm(void **state)
 {
 	static const char alphabet[] = "{};=,\"'#%\n \\EXPORTPathsquash/10.:*-@";
@@ -311,6 +346,7 @@ int main(void)
 		cmocka_unit_test(what_cannot_be_honoured_gets_no_grants),
 		cmocka_unit_test(clients_behind_a_name_get_no_grants),
 		cmocka_unit_test(only_a_real_change_revokes),
+		cmocka_unit_test(only_the_same_exports_are_equal),
 		cmocka_unit_test(random_text_does_no_harm),
 		cmocka_unit_test(a_folder_is_included),
 	};
