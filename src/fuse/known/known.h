@@ -50,10 +50,11 @@
  * With the sidecar's notices (lease.h), the names and rights of a watched directory need no question until a notice
  * comes: the kernel is told KNOWN_WATCHED_MS. The attributes keep the timeouts of the options, since notices do not
  * tell of size and times. A directory is watched from an answer of the sidecar that says so, through this mount's own
- * changes, until a notice of a foreign change, or until attributes arrive that the sidecar has not told. A foreign
- * change makes the kernel forget the names of all directories, and with them files that nobody has open, so in a
- * directory that others have changed more than KNOWN_CALM times within KNOWN_UNREST_MS the kernel is told no names:
- * then further changes there take nothing back.
+ * changes, until a notice of a foreign change, or until attributes arrive that the sidecar has not told. So the first
+ * lookup of an epoch asks the sidecar also for a name that a listing by the server has told. A foreign change makes the
+ * kernel forget the names of all directories, and with them files that nobody has open, so in a directory that others
+ * have changed more than KNOWN_CALM times within KNOWN_UNREST_MS the kernel is told no names: then further changes
+ * there take nothing back.
  *
  * ESTALE makes all knowledge doubtful at once, because the kernel walks the path again only once, does not tell FUSE
  * that it does, and each step of the path may lead to another file.

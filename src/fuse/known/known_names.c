@@ -180,7 +180,19 @@ void known_name_forget(struct fs *fs, struct inode *dir, const char *name)
 	drop_name(fs, dir, known_epoch(dir), name);
 }
 
-/* Counts a lookup in the directory. True if the directory's attributes may be believed; *ret_epoch is its epoch. */
+/*
+ * True if a lookup in the directory should ask although the name is known, from a listing by the NFS server: the
+ * sidecar's answer says whether the directory has an ACL, and begins its notices. The caller holds its lock.
+ */
+static bool lacks_notices(const struct fs *fs, const struct inode *dir)
+{
+	return fs->leased != 0 && known_all_may_search(dir) && !(dir->known.no_acl && known_is_watched(fs, dir));
+}
+
+/*
+ * Counts a lookup in the directory. True if the directory's names may be believed; *ret_epoch is its epoch. The first
+ * lookup of an epoch may have to ask, so that the kernel can be told the names that follow.
+ */
 static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 {
 	LOCKED(&dir->lock);
@@ -188,7 +200,7 @@ static bool walk(const struct fs *fs, struct inode *dir, uint64_t *ret_epoch)
 	if (!known_names_are_believed(fs, dir))
 		return false;
 	dir->known.asks_acl |= ++dir->known.walks == KNOWN_WALKS;
-	return true;
+	return dir->known.walks != 1 || !lacks_notices(fs, dir);
 }
 
 int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred, struct inode **ret,

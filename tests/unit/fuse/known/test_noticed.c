@@ -49,6 +49,51 @@ static void names_of_a_watched_directory_are_believed_for_long(void **state)
 	assert_true(believed() <= 1);
 }
 
+static const struct nfs_cred user = {.uid = 1000, .gid = 1000};
+
+static int look_up(const char *name)
+{
+	struct inode *i = NULL;
+	struct nfs_attr attr;
+	double seconds;
+	int r = known_lookup(&fs, dir, name, &user, &i, &attr, &seconds);
+
+	(void)inode_unref(fs.inodes, i);
+	return r;
+}
+
+/* A new version of the directory, which the user may search, and whose names a listing by the server told. */
+static void list(mode_t permissions, long version)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | permissions, 1, version),
+			of_file = attributes(S_IFREG | 0644, 2, 1);
+
+	(void)known_attributes(&fs, dir, &attr, attr_clock());
+	(void)known_attributes(&fs, file, &of_file, attr_clock());
+	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	assert_true(known_name_listed(&fs, dir, known_epoch(dir), "a", &file->fh, attr_clock()));
+}
+
+static void the_first_lookup_after_a_listing_asks_where_no_notices_come(void **state)
+{
+	options.acdirmin = options.acdirmax = options.acregmin = options.acregmax = 600;
+	list(0755, 2);
+	assert_int_equal(look_up("a"), -EAGAIN); /* the sidecar tells of the ACL, and begins notices */
+	assert_int_equal(look_up("a"), 0);
+	list(0755, 3); /* another epoch */
+	assert_int_equal(look_up("a"), -EAGAIN);
+	assert_int_equal(look_up("a"), 0);
+	list(0755, 4);
+	see(4, true);
+	dir->known.no_acl = true;
+	assert_int_equal(look_up("a"), 0);
+	list(0700, 5); /* the kernel would be told no names */
+	assert_int_equal(look_up("a"), 0);
+	fs.leased = 0;
+	list(0755, 6);
+	assert_int_equal(look_up("a"), 0);
+}
+
 static void the_end_of_the_lease_ends_that(void **state)
 {
 	see(1, true);
@@ -193,6 +238,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_of_a_watched_directory_are_believed_for_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_first_lookup_after_a_listing_asks_where_no_notices_come, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(the_end_of_the_lease_ends_that, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_from_before_the_lease_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(attributes_that_nobody_watched_end_that, setup, teardown),
