@@ -90,19 +90,25 @@ static bool needs_fresh_inode(struct open_request *o)
  * been opened without a name (/proc, a bind mount), or may have lost its name after this walk. Not at all if this mount
  * itself took the name away: the kernel knows that, and walked before.
  *
+ * A file that the server tells to have no name is never opened there: its data may be gone at any moment. So a caller
+ * gets ESTALE if the second walk has led to such a file, too (fs/nfs/dir.c nfs_lookup_verify_inode).
+ *
  * The server knows changes that other clients made through it, but perhaps not yet local changes of the directory:
  * NFS-Ganesha remembers the names of a directory for a while, and looks again after COMMIT.
  */
 void open_name_lost(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
+	bool again = has_walked_again(o), gone = o->wish.generation == 0 && o->r.call.attr.nlink == 0;
 
-	if (has_walked_again(o) || inode_loses_name(o->r.inode)) {
+	if ((again && !gone) || inode_loses_name(o->r.inode)) {
 		go_on(o);
 		return;
 	}
-	*fs_retry_of(fs, fuse_req_ctx(o->r.req)->pid) = o->r.inode->generation;
-	fs->counters.opens_walked++;
+	if (!again) {
+		*fs_retry_of(fs, fuse_req_ctx(o->r.req)->pid) = o->r.inode->generation;
+		fs->counters.opens_walked++;
+	}
 	if (o->r.call.attr.nlink == 0)
 		known_stale(fs);
 	known_name_lost(fs, &o->dir);
