@@ -63,5 +63,22 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* What is known of the name: 0 if it is the file's, -ENOENT, or -EAGAIN. */
+static inline int look_up(const char *name, const struct nfs_cred *cred)
+{
+	struct nfs_attr attr;
+	struct inode *i = NULL;
+	double seconds;
+	int r = known_lookup(&fs, dir, name, cred, &i, &attr, &seconds);
+
+	if (r == 0) {
+		assert_ptr_equal(i, file);
+		assert_int_equal(attr.fileid, 2);
+		assert_true(seconds > 0);
+	}
+	(void)inode_unref(fs.inodes, i);
+	return r;
+}
+
 /* Each test file has a setup() of its own. */
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)

@@ -30,22 +30,6 @@ static void looked_up(const char *name, const struct nfs_cred *cred, long versio
 	(void)see(file, 1);
 }
 
-static int look_up(const char *name, const struct nfs_cred *cred)
-{
-	struct nfs_attr attr;
-	struct inode *i = NULL;
-	double seconds;
-	int r = known_lookup(&fs, dir, name, cred, &i, &attr, &seconds);
-
-	if (r == 0) {
-		assert_ptr_equal(i, file);
-		assert_int_equal(attr.fileid, 2);
-		assert_true(seconds > 0);
-	}
-	(void)inode_unref(fs.inodes, i);
-	return r;
-}
-
 static struct nfs_wcc wcc(long before, long after)
 {
 	return (struct nfs_wcc){.has_before = true,
