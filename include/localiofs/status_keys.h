@@ -97,6 +97,7 @@ enum status_type {
 	X("refreshes.needed",        FLAG,    "",         fs_server_remembers(v->fs),                  "True if the server answers from memory and must be made to look at files that were changed locally") \
 	X("refreshes.done",          COUNTER, "requests", v->counters->refreshes,                      "How often the server was made to look at a file") \
 	X("refreshes.failed",        COUNTER, "requests", v->counters->refreshes_failed,               "How often that failed") \
+	X("refreshes.touched",       COUNTER, "directories", v->counters->refreshes_touched,           "How often a directory got a new mtime, so that a server that remembers drops the names that it knows there") \
 	X("backing_ids.held",        NUMBER,  "ids",      v->ids_held,                                 "Backing ids that the sidecar registered for this mount and has not closed") \
 	X("backing_ids.idle",        NUMBER,  "ids",      v->ids_idle,                                 "Held backing ids without an open file") \
 	X("backing_ids.left_over",   NUMBER,  "ids",      v->ids_left_over,                            "Backing ids of ended sessions, which the next session closes") \

@@ -10,7 +10,7 @@ struct question {
 	struct request *r;
 	enum nfs_proc proc;
 	void (*done)(struct nfs_call *call);
-	uint64_t version;
+	uint32_t version;
 };
 
 static void send_limited(struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call),
@@ -42,7 +42,7 @@ static void on_default_acl(struct nfs_call *call)
 		return;
 	}
 	known.there = acl.count > 0;
-	known.mode = posix_acl_mode(&acl);
+	known.mode = (uint16_t)posix_acl_mode(&acl);
 	{
 		LOCKED(&r->inode->lock);
 		known.version = r->inode->default_acl.version;

@@ -51,7 +51,8 @@ struct fs_counters {
 	atomic_uint_fast64_t opens_walked;              /* opens answered ESTALE, so that the kernel walks again */
 	atomic_uint_fast64_t refreshes;                 /* server_refresh.h: answered requests */
 	atomic_uint_fast64_t refreshes_failed;
-	atomic_uint_fast64_t groups_unknown; /* callers whose groups were not visible */
+	atomic_uint_fast64_t refreshes_touched; /* memory.h: directories that were touched for a look */
+	atomic_uint_fast64_t groups_unknown;    /* callers whose groups were not visible */
 };
 
 struct fs {

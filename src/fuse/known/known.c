@@ -98,10 +98,13 @@ bool known_is_watched(const struct fs *fs, const struct inode *i)
 /* Which answers say that notices come. The caller holds the inode's lock. */
 static void learn_watch(const struct fs *fs, struct inode *i, bool same, bool watched, uint64_t asked)
 {
-	if (known_is_outdated(i, asked) || (!same && !watched))
+	if (known_is_outdated(i, asked) || (!same && !watched)) {
 		i->known.lease = 0;
-	else if (watched && i->type == S_IFDIR && asked >= fs->leased_from)
+	} else if (watched && i->type == S_IFDIR && asked >= fs->leased_from) {
+		if (i->known.lease != fs->leased)
+			known_company_comes(i, false);
 		i->known.lease = fs->leased;
+	}
 }
 
 unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked,

@@ -75,6 +75,7 @@
 #define KNOWN_MADE       4096 /* names of a directory that is known whole; up to 64 KiB */
 #define KNOWN_OWN        4096 /* names that this mount has changed */
 #define KNOWN_OWN_MS     5000 /* after so long a notice is not of that change any more: it comes within milliseconds */
+#define KNOWN_COMPANY_MS 2000 /* for so long a noticed change by others may be under way in the NFS server */
 #define KNOWN_WATCHED_MS 600000 /* for so long the kernel may believe names of a directory of which notices come */
 #define KNOWN_RIGHTS     65536
 #define KNOWN_WALKS      32 /* after so many lookups in a directory the question for its ACL is worth its cost */
@@ -157,6 +158,16 @@ void known_own_name(struct fs *fs, const struct inode *dir, const char *name, co
  */
 enum known_noticed known_notice_name(struct fs *fs, struct inode *dir, const struct known_notice *n, bool overdue);
 enum known_noticed known_notice_attributes(struct fs *fs, struct inode *i, const struct known_notice *n, bool overdue);
+
+/* Do others change the names of a directory, too? */
+enum known_company {
+	COMPANY_NONE, /* notices come for KNOWN_COMPANY_MS at least, or since the directory was made: and told of none
+		       */
+	COMPANY_SOME, /* they did within KNOWN_COMPANY_MS */
+	COMPANY_UNKNOWN, /* no notices come, or not for long */
+};
+
+enum known_company known_company(struct fs *fs, const struct nfs_fh *dir);
 
 /* Makes the kernel forget all names (FUSE_NOTIFY_INC_EPOCH): takes no lock in the kernel and does not wait. */
 void known_make_kernel_forget(struct fs *fs);

@@ -55,8 +55,11 @@ void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64
 		return;
 	dir->known.no_acl |= mkdir->no_acl;
 	no_more_whole(dir);
-	if (mkdir->empty)
+	if (mkdir->empty) {
+		if (!dir->known.company_noticed)
+			dir->known.company_ms = 0;
 		dir->known.whole = calloc(1, sizeof(*dir->known.whole));
+	}
 	if (dir->known.whole)
 		dir->known.whole->epoch = dir->known.epoch;
 }

@@ -64,6 +64,14 @@ static bool is_version(const struct inode *i, const struct known_notice *n)
 	return n->has_version && attr_memory_is_version(&i->attrs, &n->version);
 }
 
+void known_company_comes(struct inode *dir, bool noticed)
+{
+	uint64_t now = now_ms();
+
+	dir->known.company_noticed = noticed || (dir->known.company_noticed && dir->known.company_ms > now);
+	dir->known.company_ms = now + KNOWN_COMPANY_MS;
+}
+
 /* A foreign change of the directory. The caller holds its lock. */
 static enum known_noticed on_change(struct fs *fs, struct inode *dir)
 {
@@ -76,6 +84,7 @@ static enum known_noticed on_change(struct fs *fs, struct inode *dir)
 	}
 	if (dir->known.foreign < UINT8_MAX)
 		dir->known.foreign++;
+	known_company_comes(dir, true);
 	if (dir->known.foreign > KNOWN_CALM)
 		dir->known.unrest_ms = now + KNOWN_UNREST_MS;
 	known_doubt_locked(dir);
@@ -121,5 +130,23 @@ enum known_noticed known_notice_attributes(struct fs *fs, struct inode *i, const
 			attr_memory_doubt(&i->attrs);
 	}
 	known_version_expires(fs, i);
+	return r;
+}
+
+enum known_company known_company(struct fs *fs, const struct nfs_fh *dir)
+{
+	struct inode *i = inode_table_find(fs->inodes, dir);
+	enum known_company r = COMPANY_UNKNOWN;
+
+	if (!i)
+		return r;
+	{
+		LOCKED(&i->lock);
+		if (i->known.company_ms > now_ms())
+			r = i->known.company_noticed ? COMPANY_SOME : COMPANY_UNKNOWN;
+		else if (known_is_watched(fs, i))
+			r = COMPANY_NONE;
+	}
+	(void)inode_unref(fs->inodes, i);
 	return r;
 }

@@ -39,6 +39,12 @@ bool known_is_watched(const struct fs *fs, const struct inode *i);
 /* True if the remembered names and rights of the directory's epoch may be believed. */
 bool known_names_are_believed(const struct fs *fs, const struct inode *dir);
 
+/*
+ * Others have changed the names of the directory, by a notice; or may have, before notices began. The caller holds the
+ * lock.
+ */
+void known_company_comes(struct inode *dir, bool noticed);
+
 /* known_doubt() for a caller who holds the lock. */
 void known_doubt_locked(struct inode *i);
 

@@ -48,16 +48,18 @@ struct known {
 	uint64_t openers; /* of a file: advances when the set of users who may open the file may have changed */
 	uint64_t lease;   /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
 	bool no_acl : 1;  /* of a directory: it has no ACL in this epoch */
-	bool owner_searches : 1; /* of a directory in a mount for one user (fs.one_user), its owner: may search it in
-				    this epoch */
-	bool asks_acl : 1;       /* the server should be asked for the directory's ACL: known_asks_acl() */
-	bool mixed : 1;          /* the kernel was told different attributes meanwhile, and may believe any of them */
-	uint8_t foreign;         /* of a directory: changes by others since foreign_ms, up to UINT8_MAX */
+	bool owner_searches : 1;  /* of a directory in a mount for one user (fs.one_user), its owner: may search it in
+				     this epoch */
+	bool asks_acl : 1;        /* the server should be asked for the directory's ACL: known_asks_acl() */
+	bool mixed : 1;           /* the kernel was told different attributes meanwhile, and may believe any of them */
+	bool company_noticed : 1; /* a notice told of that change; else notices have begun within that time */
+	uint8_t foreign;          /* of a directory: changes by others since foreign_ms, up to UINT8_MAX */
 	unsigned walks;       /* names looked for in the directory in this epoch, or since an ACL answer was dropped */
 	uint64_t believed_ms; /* until then the kernel may walk through the directory without asking */
 	uint64_t believed_at; /* attr_clock() when the kernel was last told so */
 	uint64_t unrest_ms;   /* until then the kernel is not told so, since others change the directory much */
 	uint64_t foreign_ms;  /* now_ms() of a change by others, the first in KNOWN_UNREST_MS */
+	uint64_t company_ms;  /* until then the NFS server may still be about a change by others */
 	uint64_t named_ms;    /* until then the kernel may believe a name of this file without asking */
 	uint64_t tellings;    /* how often the kernel was told attributes with a timeout */
 	uint64_t trusts_ms;   /* until then the kernel may believe those attributes; 0: they were taken back */
@@ -66,10 +68,10 @@ struct known {
 
 /* The remembered facts of a directory's default ACL; default_acl.h. */
 struct default_acl {
-	bool there;
-	uint32_t mode;    /* the mode that the ACL allows */
 	uint64_t until;   /* ms: from then on the server is asked again; 0: nothing is remembered */
-	uint64_t version; /* counts how often the facts were forgotten */
+	uint32_t version; /* counts how often the facts were forgotten */
+	uint16_t mode;    /* the mode that the ACL allows */
+	bool there;
 };
 
 /* The place of a file under its .nfs name, and whose credential removes it. Apart, as few inodes have a .nfs name. */

@@ -19,9 +19,9 @@ struct change {
 	struct changes *changes;
 	struct nfs_call *call; /* NULL: given up */
 	struct doubt doubt;
-	struct nfs_fh fh, fh2; /* of the call; fh2.len 0: it has none */
-	bool moves;            /* RENAME: the child's ctime changes */
-	bool removes;          /* REMOVE: the child loses a name */
+	enum nfs_proc proc; /* of the call, as the next two */
+	struct nfs_cred cred;
+	struct nfs_fh fh, fh2; /* fh2.len 0: it has none */
 	uint64_t generation;   /* of the session */
 	uint64_t since;        /* now_ms() */
 	uint64_t asked_ms;     /* now_ms() when the caller was last asked */
@@ -30,6 +30,8 @@ struct change {
 void changes_init(struct changes *cs, struct fs *fs, struct memory *memory)
 {
 	*cs = (struct changes){.fs = fs, .memory = memory};
+	memory->touch = sight_touch;
+	memory->toucher = cs;
 	(void)pthread_mutex_init(&cs->lock, NULL);
 	list_init(&cs->under_way);
 }
@@ -67,16 +69,48 @@ static void change_unseen(const struct change *c)
 	known_make_kernel_forget(c->changes->fs);
 }
 
-/* The change was made, or may have been, and the child has changed, too: the NFS server does not know. */
-static void change_unknown_to_server(const struct change *c, bool child)
+/* True if the change takes a name from a file, the child. */
+static bool has_child(enum nfs_proc proc)
+{
+	return proc == NFS_REMOVE || proc == NFS_RMDIR || proc == NFS_RENAME;
+}
+
+/* The change may have been made, and the child may have changed, too: the NFS server does not know. */
+static void change_unknown_to_server(const struct change *c)
 {
 	struct memory *memory = c->changes->memory;
 
 	memory_changed(memory, &c->fh);
 	if (c->fh2.len > 0)
 		memory_changed(memory, &c->fh2);
-	if (child && c->doubt.child.len > 0)
+	if (c->doubt.child.len > 0)
 		memory_changed(memory, &c->doubt.child);
+}
+
+/* The attributes of the call's files after the change; NULL if they are not known. */
+struct after {
+	const struct broker_attr *fh, *fh2;
+};
+
+static void file_changed(const struct change *c, const struct nfs_fh *fh, const struct broker_attr *after, bool waits)
+{
+	struct memory_directory d = {.taker = has_child(c->proc) && !waits ? &c->cred : NULL};
+
+	if (after) {
+		d.mtime = (struct timespec){after->mtime_sec, after->mtime_nsec};
+		d.ctime = (struct timespec){after->ctime_sec, after->ctime_nsec};
+	}
+	memory_directory_changed(c->changes->memory, fh, &d);
+}
+
+/* The change was made, and a RENAME changes the child's ctime. waits: the answer comes after the server's look. */
+static void change_made(const struct change *c, const struct after *after, bool waits)
+{
+	file_changed(c, &c->fh, after->fh, waits);
+	if (c->fh2.len > 0)
+		file_changed(c, &c->fh2, after->fh2, waits);
+	if (c->proc == NFS_RENAME)
+		memory_changed(c->changes->memory, &c->doubt.child);
 }
 
 static void on_doubt_ended(struct doubt *d)
@@ -105,7 +139,7 @@ static void on_lost(struct change *c)
 	struct nfs_call *call = take_call(c);
 
 	if (sent)
-		change_unknown_to_server(c, true);
+		change_unknown_to_server(c);
 	if (call && sent) {
 		doubt_change(c, call);
 		return;
@@ -149,10 +183,8 @@ static bool has_changed(const struct broker_wcc *wcc)
  */
 static bool waits_for_look(const struct fs *fs, const struct nfs_call *call)
 {
-	bool old = call->proc == NFS_REMOVE || call->proc == NFS_RMDIR || call->proc == NFS_RENAME ||
-		   call->proc == NFS_SETATTR;
-
-	return old && fs_server_remembers(fs) && (fs->options->commit != COMMIT_FSYNC || fs_is_sync(fs));
+	return (has_child(call->proc) || call->proc == NFS_SETATTR) && fs_server_remembers(fs) &&
+	       (fs->options->commit != COMMIT_FSYNC || fs_is_sync(fs));
 }
 
 /* A memory_submit_fn: the server has looked. */
@@ -162,37 +194,50 @@ static void answer(struct server *nfs, struct nfs_call *call)
 	call->done(call);
 }
 
+static struct timespec mtime_of(const struct broker_attr *after)
+{
+	return after ? (struct timespec){after->mtime_sec, after->mtime_nsec} : (struct timespec){0};
+}
+
+/* Answers the call when the server has looked. */
+static void answer_seen(const struct change *c, struct nfs_call *call, const struct after *after)
+{
+	struct timespec mtimes[2] = {mtime_of(after->fh), mtime_of(after->fh2)};
+
+	if (!has_child(c->proc) || !sight_begin(c->changes, call, &c->doubt.child, mtimes))
+		memory_submit(c->changes->memory, call, answer);
+}
+
 /*
  * The sidecar has answered. With a reason nothing was changed, and the NFS server answers. A change with an error may
  * have been made, too, if it could not be made stable.
  */
-static void end(struct change *c, struct nfs_call *call, int error, uint32_t reason, const struct broker_wcc *dir)
+static void end(struct change *c, struct nfs_call *call, int error, uint32_t reason, const struct broker_wcc *dir,
+	const struct after *after)
 {
-	struct changes *cs = c->changes;
 	bool made = reason == REASON_NONE && (error == 0 || has_changed(dir));
+	bool waits = made && call && waits_for_look(c->changes->fs, call);
 
 	if (made)
-		change_unknown_to_server(c, c->moves);
+		change_made(c, after, waits);
 	if (made && (!call || error != 0))
 		change_unseen(c);
-	free(c);
-	if (!call)
-		return;
-	if (reason != REASON_NONE) {
-		to_server(cs->memory, call);
-		return;
-	}
-	call->by_sidecar = true;
-	if (made && waits_for_look(cs->fs, call))
-		memory_submit(cs->memory, call, answer);
-	else
+	if (call)
+		call->by_sidecar = true;
+	if (call && reason != REASON_NONE)
+		to_server(c->changes->memory, call);
+	else if (waits)
+		answer_seen(c, call, after);
+	else if (call)
 		call->done(call);
+	free(c);
 }
 
 static void on_made(struct broker_call *broker, int error, const void *body)
 {
 	struct change *c = CONTAINER_OF(broker, struct change, broker);
 	const struct broker_made *made = body;
+	struct after after = {.fh = error == 0 && made->dir.has_after ? &made->dir.after : NULL};
 	struct nfs_call *call;
 
 	if (error < 0) {
@@ -204,7 +249,20 @@ static void on_made(struct broker_call *broker, int error, const void *body)
 	on_opened(c, made->error == 0 ? call : NULL, &made->open, broker->fd);
 	if (call && made->reason == REASON_NONE)
 		change_take_made(c->changes->fs, made, call);
-	end(c, call, made->error, made->reason, &made->dir);
+	end(c, call, made->error, made->reason, &made->dir, &after);
+}
+
+/* Which attributes of the reply are of which file. */
+static struct after after_of(const struct change *c, const struct broker_changed *changed)
+{
+	const struct broker_attr *file = changed->has_attr ? &changed->attr : NULL;
+	const struct broker_attr *dir = changed->dir.has_after ? &changed->dir.after : NULL;
+
+	if (c->proc == NFS_SETATTR)
+		return (struct after){.fh = file};
+	if (c->proc == NFS_LINK)
+		return (struct after){.fh = file, .fh2 = dir};
+	return (struct after){.fh = dir, .fh2 = changed->dir2.has_after ? &changed->dir2.after : NULL};
 }
 
 static void on_changed(struct broker_call *broker, int error, const void *body)
@@ -213,6 +271,7 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 	const struct broker_changed *changed = body;
 	struct nfs_call *call;
 	struct nfs_fh other; /* it has lost a name, and has others */
+	struct after after;
 
 	if (error < 0) {
 		on_lost(c);
@@ -222,11 +281,12 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 	if (changed->reason == REASON_NONE && nfs_fh_of_broker(&changed->fh, &other))
 		memory_changed(c->changes->memory, &other);
 	call = take_call(c);
-	if (c->removes && changed->reason == REASON_NONE && changed->error == 0 && changed->fh.length == 0)
+	if (c->proc == NFS_REMOVE && changed->reason == REASON_NONE && changed->error == 0 && changed->fh.length == 0)
 		memory_gone(c->changes->memory, &c->doubt.child);
 	if (call && changed->reason == REASON_NONE)
 		change_take_changed(c->changes->fs, changed, call);
-	end(c, call, changed->error, changed->reason, &changed->dir);
+	after = after_of(c, changed);
+	end(c, call, changed->error, changed->reason, &changed->dir, &after);
 }
 
 /* ---- its beginning ---- */
@@ -283,12 +343,6 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 		to_server(cs->memory, call);
 }
 
-/* True if the change takes a name from a file, the child. */
-static bool has_child(const struct nfs_call *call)
-{
-	return call->proc == NFS_REMOVE || call->proc == NFS_RMDIR || call->proc == NFS_RENAME;
-}
-
 /* The inode that the directory is known to have under this name, with a reference; NULL if that is not known. */
 static struct inode *known_inode(struct fs *fs, const struct nfs_fh *in, const char *name)
 {
@@ -308,11 +362,11 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 		return NULL;
 	c->changes = cs;
 	c->call = call;
+	c->proc = call->proc;
+	c->cred = call->cred;
 	c->fh = call->fh;
 	if (call->proc == NFS_RENAME || call->proc == NFS_LINK)
 		c->fh2 = call->fh2;
-	c->moves = call->proc == NFS_RENAME;
-	c->removes = call->proc == NFS_REMOVE;
 	c->generation = generation;
 	c->since = c->asked_ms = now_ms();
 	{
@@ -325,7 +379,7 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 /* Sends the change, or first the question for its child. */
 static void begin(struct change *c, const struct change_message *m, const struct broker_lookup *child)
 {
-	if (c->doubt.child.len > 0 || !has_child(c->call)) {
+	if (c->doubt.child.len > 0 || !has_child(c->proc)) {
 		send_change(c, m);
 		return;
 	}
@@ -343,7 +397,7 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 	if (call->delay_ms > 0 || memory_reason(cs->memory) != REASON_NONE || makes_for_server(cs->fs, call) ||
 		!change_message(cs->fs, call, &m))
 		return false;
-	if (has_child(call)) {
+	if (has_child(call->proc)) {
 		if (!broker_lookup_of_nfs(call, &lookup))
 			return false;
 		child = known_inode(cs->fs, &call->fh, call->name);
@@ -358,6 +412,18 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 }
 
 /* ---- changes that wait ---- */
+
+bool changes_are_under_way(struct changes *cs, const struct nfs_fh *dir)
+{
+	LOCKED(&cs->lock);
+	LIST_FOREACH (pos, &cs->under_way) {
+		const struct change *c = CONTAINER_OF(pos, struct change, node);
+
+		if (nfs_fh_equal(&c->fh, dir) || (c->fh2.len > 0 && nfs_fh_equal(&c->fh2, dir)))
+			return true;
+	}
+	return false;
+}
 
 /*
  * The next change whose caller is to be asked whether the answer is still wanted; NULL if there is none. Only this

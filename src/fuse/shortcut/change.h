@@ -6,6 +6,7 @@
  *	change_message.c  a call as a message to the sidecar, and the reply as the call's result
  *	change.c          the way: once sent, a change waits for its reply or for the end of the connection
  *	doubt.c           the end of the connection came before the reply: the change may have been made, or not
+ *	sight.c           the NFS server's other clients must see the change before it is answered
  *
  * A change that was not sent, and a change that the sidecar leaves to the server, goes on to the NFS server. A caller
  * who is killed gets -EINTR, as from the NFS server, and the reply is dropped when it comes.
@@ -15,7 +16,7 @@
  */
 #pragma once
 
-#include "fuse/shortcut/memory.h"
+#include "fuse/memory/memory.h"
 
 /* ---- change_message.c: pure functions ---- */
 
@@ -94,5 +95,24 @@ void changes_heard(struct changes *cs);
 /* True if the sidecar will answer the call, or hand it on to the NFS server. generation: of the session. */
 bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation);
 
+/* True if a change of the directory has no reply yet. */
+bool changes_are_under_way(struct changes *cs, const struct nfs_fh *dir);
+
 /* On the probe's thread, about once a second: ends the calls of killed callers. True while changes are under way. */
 bool changes_housekeep(struct changes *cs);
+
+/* ---- sight.c ---- */
+
+/*
+ * Answers a REMOVE, RMDIR or RENAME of the child that the sidecar has made, when the server has looked at the
+ * directories and its other clients find the names as they are now (memory.h). mtimes: of call->fh and call->fh2 after
+ * the change; 0 if that is not known. False without memory, and the call is not answered.
+ *
+ * The names are asked for by LOOKUP, unless this mount is alone in the directory: the sidecar's notices tell of no
+ * foreign change, and the server's look told the mtime that the change has left.
+ */
+bool sight_begin(struct changes *cs, struct nfs_call *call, const struct nfs_fh *child,
+	const struct timespec mtimes[2]);
+
+/* memory.touch: touches a directory by the sidecar, unless a change there is under way. */
+void sight_touch(void *changes, const struct nfs_fh *dir, const struct nfs_cred *taker);

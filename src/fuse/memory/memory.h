@@ -23,8 +23,18 @@
  * The last MEMORY_RECENT_MAX files that the server has looked at are remembered, too, for answers that were on their
  * way.
  *
+ * Ganesha drops the names that it remembers of a directory when it sees a new mtime. But after a change of its own,
+ * which another client has asked for, it takes the new mtime over and drops none (FSAL_MDCACHE
+ * mdcache_refresh_attrs_no_invalidate()). If the sidecar takes a name away in that moment, Ganesha goes on to find the
+ * name, for as long as nothing else changes, and a look does not help. So the taker touches such a directory: it gets
+ * the present time as its mtime once more, and the server looks again. A change whose answer waits for the look finds
+ * out by a LOOKUP whether that is necessary (fuse/shortcut/sight.c). For the others it is done if the mtime of the look
+ * is not that of this mount's last change, or if others were noticed to change the directory within
+ * KNOWN_COMPANY_MS, up to MEMORY_TOUCHES times. Listings were always right (test-two-writers), and new names are found
+ * since Ganesha believes no absent name.
+ *
  * struct memory belongs to the shortcut. Any thread; its lock guards it, and no other lock is taken within. An entry
- * has about 190 bytes, and less than a kilobyte during its look.
+ * has about 320 bytes, and about a kilobyte during its look.
  */
 #pragma once
 
@@ -42,6 +52,7 @@
 #define MEMORY_LOOKS_MAX  16 /* under way, besides those for which calls wait */
 #define MEMORY_FAILURES   5
 #define MEMORY_FLUSH_MS   2000 /* of an unmount */
+#define MEMORY_TOUCHES    5    /* of one directory in a row */
 
 struct memory {
 	struct fs *fs;
@@ -56,6 +67,15 @@ struct memory {
 	unsigned looks;       /* under way */
 	atomic_uint failures; /* in a row */
 	atomic_size_t count;  /* of the files that are behind */
+	/* Touches a directory, without waiting. Set before the first session. */
+	void (*touch)(void *toucher, const struct nfs_fh *dir, const struct nfs_cred *taker);
+	void *toucher;
+};
+
+/* The state of a directory after a change by the sidecar. Plain value. */
+struct memory_directory {
+	struct timespec mtime, ctime;
+	const struct nfs_cred *taker; /* who has taken a name away, if nobody waits for the look; or NULL */
 };
 
 /*
@@ -74,6 +94,12 @@ void memory_done(struct memory *m);
  * call finds it. Without memory the change stays unknown, and the log says so.
  */
 void memory_changed(struct memory *m, const struct nfs_fh *fh);
+
+/* The same for a directory in which the sidecar has made a change, or whose attributes it has set. */
+void memory_directory_changed(struct memory *m, const struct nfs_fh *fh, const struct memory_directory *d);
+
+/* True if the server's last look told this mtime of the directory. */
+bool memory_has_seen(struct memory *m, const struct nfs_fh *fh, const struct timespec *mtime);
 
 /* Data of the file was changed past the server: the look comes within MEMORY_CLOSED_MS if none came lately. */
 void memory_written(struct memory *m, const struct nfs_fh *fh);

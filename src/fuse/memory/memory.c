@@ -1,31 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/shortcut/memory.h"
+#include "fuse/memory/memory.h"
 
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fuse/known/known.h"
 #include "fuse/local/server_refresh.h"
-#include "table/keyed_hash.h"
+#include "fuse/memory/behind.h"
 
 #define LOOK_PATIENCE_MS  5000
 #define BACKOFF_SHIFT_MAX 6 /* the longest time between two looks that fail, 6.4 s, in powers of two */
-
-struct look;
-
-/* A file or directory that is behind, or was until recently. */
-struct behind {
-	struct hash_node node;
-	struct list order; /* memory.idle or memory.recent, or alone during the look */
-	struct nfs_fh fh;
-	bool recent;         /* not behind any more */
-	uint64_t looked;     /* attr_clock_tick() at the end of the last look */
-	uint32_t changes;    /* until now */
-	unsigned failures;   /* in a row */
-	uint64_t due;        /* now_ms(): when it is looked at by itself */
-	struct look *look;   /* under way */
-	struct list waiters; /* struct waiter.node */
-};
 
 /* A request for which the server looks. The entry stays until the answer. */
 struct look {
@@ -36,6 +21,9 @@ struct look {
 	uint32_t covers; /* behind.changes at the beginning */
 	uint64_t since;  /* now_ms() */
 	unsigned rounds; /* of questions to the callers that wait */
+	bool shared;     /* others were noticed to change the directory */
+	bool touch;      /* after the look, by the taker */
+	struct nfs_cred taker;
 };
 
 /* A call that waits for a look. */
@@ -59,117 +47,34 @@ void memory_init(struct memory *m, struct fs *fs, struct server *nfs)
 	list_init(&m->recent);
 }
 
-static void free_node(void *arg, struct hash_node *node)
-{
-	free(CONTAINER_OF(node, struct behind, node));
-}
-
 void memory_done(struct memory *m)
 {
-	hash_table_foreach(&m->behind, free_node, NULL);
+	behind_free_all(m);
 	hash_table_done(&m->behind);
 	(void)pthread_cond_destroy(&m->emptied);
 	(void)pthread_mutex_destroy(&m->lock);
 }
 
-/* ---- entries; the caller holds the lock ---- */
-
-static bool has_handle(const struct hash_node *node, const void *key)
+static bool later(const struct timespec *a, const struct timespec *b)
 {
-	return nfs_fh_equal(&CONTAINER_OF(node, const struct behind, node)->fh, key);
+	return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
 }
 
-static struct behind *find(const struct memory *m, const struct nfs_fh *fh)
+/* The state of a directory after a change. Answers of changes at the same time cross. The caller holds the lock. */
+static void note_directory(struct behind *b, const struct memory_directory *d)
 {
-	struct hash_node *node = hash_table_find(&m->behind, keyed_hash(fh->data, fh->len), has_handle, fh);
-
-	return node ? CONTAINER_OF(node, struct behind, node) : NULL;
-}
-
-static struct behind *find_behind(const struct memory *m, const struct nfs_fh *fh)
-{
-	struct behind *b = find(m, fh);
-
-	return b && !b->recent ? b : NULL;
-}
-
-/* Puts an entry without a look among the others, by its due time. True if it is the first. */
-static bool wait_until_due(struct memory *m, struct behind *b, uint64_t due)
-{
-	struct list *before = m->idle.prev;
-
-	b->due = due;
-	while (before != &m->idle && CONTAINER_OF(before, struct behind, order)->due > due)
-		before = before->prev;
-	list_append(before->next, &b->order);
-	return before == &m->idle;
-}
-
-static void drop(struct memory *m, struct behind *b)
-{
-	hash_table_remove(&m->behind, &b->node);
-	list_remove(&b->order);
-	free(b);
-}
-
-/* An entry that was not behind is now. True if it is the first to be due. */
-static bool fall_behind(struct memory *m, struct behind *b, unsigned within_ms)
-{
-	if (b->recent) {
-		list_remove(&b->order);
-		m->nrecent--;
-		b->recent = false;
-		within_ms = MEMORY_TICK_MS; /* since the last look at least as much */
+	if (later(&d->ctime, &b->ctime)) {
+		b->mtime = d->mtime;
+		b->ctime = d->ctime;
 	}
-	m->count++;
-	return wait_until_due(m, b, now_ms() + within_ms);
+	if (!d->taker)
+		return;
+	b->taken = true;
+	b->taker = *d->taker;
 }
 
-static struct behind *add(struct memory *m, const struct nfs_fh *fh)
-{
-	struct behind *b = calloc(1, sizeof(*b));
-
-	if (!b)
-		return NULL;
-	b->fh = *fh;
-	list_init(&b->order);
-	list_init(&b->waiters);
-	hash_table_insert(&m->behind, &b->node, keyed_hash(fh->data, fh->len));
-	return b;
-}
-
-static void count_down(struct memory *m)
-{
-	m->count--;
-	if (m->count == 0)
-		(void)pthread_cond_broadcast(&m->emptied);
-}
-
-/* There is no file any more, or no server. No call waits for the entry. */
-static void forget(struct memory *m, struct behind *b)
-{
-	drop(m, b);
-	count_down(m);
-}
-
-/* The server has seen all changes. No call waits for the entry. */
-static void catch_up(struct memory *m, struct behind *b)
-{
-	b->recent = true;
-	b->looked = attr_clock_tick();
-	list_append(&m->recent, &b->order);
-	m->nrecent++;
-	if (m->nrecent > MEMORY_RECENT_MAX) {
-		struct behind *oldest = CONTAINER_OF(m->recent.next, struct behind, order);
-
-		m->horizon = oldest->looked;
-		m->nrecent--;
-		drop(m, oldest);
-	}
-	count_down(m);
-}
-
-static void note_change(struct memory *m, const struct nfs_fh *fh, unsigned within_ms)
+/* d: NULL for a file, and for a directory whose new state is not known. */
+static void note_change(struct memory *m, const struct nfs_fh *fh, const struct memory_directory *d, unsigned within_ms)
 {
 	bool known, first = false;
 	struct behind *b;
@@ -178,14 +83,16 @@ static void note_change(struct memory *m, const struct nfs_fh *fh, unsigned with
 		return;
 	{
 		LOCKED(&m->lock);
-		b = find(m, fh);
+		b = behind_find_any(m, fh);
 		known = b && !b->recent;
 		if (!b)
-			b = add(m, fh);
+			b = behind_add(m, fh);
 		if (b && !known)
-			first = fall_behind(m, b, within_ms);
+			first = behind_begin(m, b, within_ms);
 		if (b)
 			b->changes++;
+		if (b && d)
+			note_directory(b, d);
 	}
 	if (!b)
 		log_error_limited("%s: no memory to make the NFS server look at a change", m->fs->spec);
@@ -195,12 +102,17 @@ static void note_change(struct memory *m, const struct nfs_fh *fh, unsigned with
 
 void memory_changed(struct memory *m, const struct nfs_fh *fh)
 {
-	note_change(m, fh, MEMORY_TICK_MS);
+	note_change(m, fh, NULL, MEMORY_TICK_MS);
+}
+
+void memory_directory_changed(struct memory *m, const struct nfs_fh *fh, const struct memory_directory *d)
+{
+	note_change(m, fh, d, MEMORY_TICK_MS);
 }
 
 void memory_written(struct memory *m, const struct nfs_fh *fh)
 {
-	note_change(m, fh, MEMORY_CLOSED_MS);
+	note_change(m, fh, NULL, MEMORY_CLOSED_MS);
 }
 
 void memory_gone(struct memory *m, const struct nfs_fh *fh)
@@ -210,10 +122,10 @@ void memory_gone(struct memory *m, const struct nfs_fh *fh)
 	if (m->count == 0)
 		return;
 	LOCKED(&m->lock);
-	b = find_behind(m, fh);
+	b = behind_find(m, fh);
 	/* A call may wait for the look that is under way. */
 	if (b && !b->look)
-		forget(m, b);
+		behind_forget(m, b);
 }
 
 enum reason memory_reason(struct memory *m)
@@ -230,8 +142,17 @@ bool memory_is_behind(struct memory *m, const struct nfs_fh *fh, uint64_t asked)
 	if (!fs_server_remembers(m->fs))
 		return false;
 	LOCKED(&m->lock);
-	b = find(m, fh);
+	b = behind_find_any(m, fh);
 	return (b && (!b->recent || b->looked > asked)) || m->horizon > asked;
+}
+
+bool memory_has_seen(struct memory *m, const struct nfs_fh *fh, const struct timespec *mtime)
+{
+	const struct behind *b;
+	LOCKED(&m->lock);
+
+	b = behind_find_any(m, fh);
+	return b && mtime->tv_sec != 0 && b->seen.tv_sec == mtime->tv_sec && b->seen.tv_nsec == mtime->tv_nsec;
 }
 
 /* ---- looks ---- */
@@ -357,7 +278,21 @@ static bool put_off(struct memory *m, struct behind *b, int error)
 	if (error != -EINTR && ++m->failures == MEMORY_FAILURES)
 		log_warning("%s: the NFS server does not look at files again that the sidecar has changed: %s",
 			m->fs->spec, strerror(-error));
-	return wait_until_due(m, b, now_ms() + ((uint64_t)MEMORY_TICK_MS << MIN(b->failures, BACKOFF_SHIFT_MAX)));
+	return behind_wait(m, b, now_ms() + ((uint64_t)MEMORY_TICK_MS << MIN(b->failures, BACKOFF_SHIFT_MAX)));
+}
+
+/*
+ * The server has looked after all changes of the entry. l->touch: names were taken from the directory, and the server
+ * may have changed it at the same time. The caller holds the lock.
+ */
+static void judge_look(struct behind *b, struct look *l)
+{
+	b->seen = l->call.has_attr ? l->call.attr.mtime : (struct timespec){0};
+	l->touch = b->taken && b->touches < MEMORY_TOUCHES &&
+		   (later(&b->seen, &b->mtime) || (l->shared && b->touches == 0));
+	l->taker = b->taker;
+	b->taken = false;
+	b->touches = l->touch ? b->touches + 1 : 0;
 }
 
 /*
@@ -374,14 +309,16 @@ static bool end_look(struct memory *m, struct look *l, int error, struct list *r
 	take_waiters(b, failed || error == -ESTALE ? b->changes : l->covers, ret_waiters);
 	if (!failed)
 		m->failures = b->failures = 0;
-	if (error == -ESTALE || error == -ENOTCONN)
-		forget(m, b);
-	else if (!failed && b->changes == l->covers)
-		catch_up(m, b);
-	else if (failed)
+	if (error == -ESTALE || error == -ENOTCONN) {
+		behind_forget(m, b);
+	} else if (failed) {
 		first = put_off(m, b, error);
-	else if (list_empty(&b->waiters) || !begin_look(m, b, ret_looks))
-		first = wait_until_due(m, b, now_ms() + MEMORY_TICK_MS);
+	} else if (b->changes == l->covers) {
+		judge_look(b, l);
+		behind_caught_up(m, b);
+	} else if (list_empty(&b->waiters) || !begin_look(m, b, ret_looks)) {
+		first = behind_wait(m, b, now_ms() + MEMORY_TICK_MS);
+	}
 	begin_due_looks(m, ret_looks);
 	return first;
 }
@@ -416,12 +353,15 @@ static void on_look(struct nfs_call *call)
 	if (error < 0 && error != -ESTALE)
 		m->fs->counters.refreshes_failed++;
 	server_view_end(m->fs, &l->view, call->proc, error);
+	l->shared = known_company(m->fs, &call->fh) == COMPANY_SOME;
 	list_init(&waiters);
 	list_init(&looks);
 	{
 		LOCKED(&m->lock);
 		first = end_look(m, l, error, &waiters, &looks);
 	}
+	if (l->touch)
+		m->touch(m->toucher, &call->fh, &l->taker);
 	free(l);
 	submit_looks(m, &looks);
 	LIST_FOREACH (pos, &waiters)
@@ -458,9 +398,9 @@ static bool wait_for_look(struct memory *m, struct nfs_call *call, memory_submit
 	struct waiter *w;
 	LOCKED(&m->lock);
 
-	b = second ? NULL : find_behind(m, &call->fh);
+	b = second ? NULL : behind_find(m, &call->fh);
 	if (!b && two) {
-		b = find_behind(m, &call->fh2);
+		b = behind_find(m, &call->fh2);
 		second = true;
 	}
 	if (!b || (!b->look && !begin_look(m, b, ret_looks)))
