@@ -22,6 +22,7 @@ struct lease {
 	bool pinging;
 	uint64_t pinged_ms;
 	uint64_t number; /* of the last lease */
+	uint64_t begun_ms;
 	atomic_bool wanted;
 	atomic_uint_fast64_t used_ms; /* when the sidecar last said that it watches; 0: never */
 	uint64_t rest_until_ms;       /* until then no new lease begins */
@@ -103,7 +104,7 @@ static void end(struct lease *l, const char *why, unsigned rest_ms)
 /* Ends a lease that nobody has used for so long that neither kernel nor daemon believes anything by it. */
 static void end_unused(struct lease *l)
 {
-	if (l->fs->leased == 0 || now_ms() - l->used_ms <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
+	if (l->fs->leased == 0 || now_ms() - MAX(l->used_ms, l->begun_ms) <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
 		return;
 	log_debug("the lease on names ends: it is not used");
 	l->fs->leased = 0;
@@ -121,6 +122,7 @@ static void on_ping_answered(struct broker_call *call, int error, const void *bo
 		return;
 	l->fs->leased_from = attr_clock_tick();
 	l->fs->leased = ++l->number;
+	l->begun_ms = now_ms();
 	log_debug("the lease on names begins");
 }
 

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* When the lease on names begins and ends. Time passes only where a test says so, on a machine that has been up for
+ * long. */
+#include "cmocka_setup.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "fuse/known/known.h"
+#include "fuse/lease/lease.h"
+
+static struct fs fs;
+static struct mount_options options;
+static struct broker_call *pinged; /* the PING without an answer */
+static struct inode *dir;
+static uint64_t now;
+static unsigned pings;
+
+uint64_t now_ms(void)
+{
+	return now;
+}
+
+uint64_t now_ns(void)
+{
+	return now * 1000000;
+}
+
+void probe_wake(struct probe *p)
+{
+}
+
+uint64_t probe_generation(struct probe *p)
+{
+	return 1;
+}
+
+void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length)
+{
+	assert_int_equal(type, BROKER_PING);
+	assert_null(pinged);
+	pinged = call;
+	pings++;
+}
+
+static int setup(void **state)
+{
+	struct nfs_attr attr = {.mode = S_IFDIR | 0755, .fileid = 1, .nlink = 2};
+	struct nfs_fh fh = {.len = 3, .data = "dir"};
+
+	memset(&fs, 0, sizeof(fs));
+	options_init(&options);
+	fs.options = &options;
+	fs.probe = (struct probe *)&fs; /* there is one; its functions are above */
+	fs.forgets_names = true;
+	now = 1000000000;
+	pinged = NULL;
+	pings = 0;
+	if (lease_new(&fs) < 0 || inode_table_new(&fs.inodes) < 0)
+		return -1;
+	return inode_table_get(fs.inodes, &fh, &attr, &dir);
+}
+
+static int teardown(void **state)
+{
+	fs.lease = lease_free(fs.lease);
+	(void)inode_unref(fs.inodes, dir);
+	fs.inodes = inode_table_free(fs.inodes);
+	return 0;
+}
+
+static void answer(int error)
+{
+	struct broker_call *call = pinged;
+
+	assert_non_null(call);
+	pinged = NULL;
+	call->done(call, error, NULL);
+}
+
+/* So much time passes, and the sidecar answers each PING. */
+static void pass(uint64_t ms)
+{
+	for (uint64_t end = now + ms; now < end; now += 100) {
+		(void)lease_housekeep(&fs);
+		if (pinged)
+			answer(0);
+	}
+}
+
+static void begin(void)
+{
+	lease_session(&fs, true);
+	(void)lease_housekeep(&fs);
+	answer(0);
+	assert_int_not_equal(fs.leased, 0);
+}
+
+/* Others have changed the directory. */
+static void notice(uint32_t kind)
+{
+	struct broker_notice n = {.kind = kind, .fh.length = dir->fh.len};
+
+	memcpy(n.fh.data, dir->fh.data, dir->fh.len);
+	lease_notice(&fs, &n);
+}
+
+static void a_lease_begins_with_the_session_and_stays(void **state)
+{
+	uint64_t first;
+
+	begin();
+	first = fs.leased;
+	pass(10000);
+	assert_int_equal(fs.leased, first);
+	assert_in_range(pings, 9, 11);
+	assert_false(lease_is_watched(&fs));
+}
+
+static void a_lease_that_is_not_used_ends(void **state)
+{
+	begin();
+	pass(KNOWN_WATCHED_MS);
+	assert_int_not_equal(fs.leased, 0);
+	lease_want(&fs);
+	pass(KNOWN_WATCHED_MS);
+	assert_int_not_equal(fs.leased, 0);
+	pass(LEASE_SPARE_MS + 1000);
+	assert_int_equal(fs.leased, 0);
+	/* The kernel believes nothing more, so it need not forget. */
+	assert_int_equal(fs.counters.notices_forgets, 0);
+}
+
+static void the_next_use_begins_another_lease(void **state)
+{
+	uint64_t first;
+
+	begin();
+	first = fs.leased;
+	pass(KNOWN_WATCHED_MS + LEASE_SPARE_MS + 1000);
+	lease_want(&fs);
+	pass(LEASE_PING_MS);
+	assert_int_equal(fs.leased, first + 1);
+}
+
+static void a_ping_without_an_answer_ends_the_lease(void **state)
+{
+	begin();
+	now += LEASE_PING_MS;
+	(void)lease_housekeep(&fs);
+	assert_non_null(pinged);
+	now += LEASE_PATIENCE_MS - 1;
+	assert_int_equal(lease_housekeep(&fs), 1);
+	assert_int_not_equal(fs.leased, 0);
+	now++;
+	(void)lease_housekeep(&fs);
+	assert_int_equal(fs.leased, 0);
+	assert_int_equal(fs.counters.notices_forgets, 1);
+	answer(0);
+	assert_int_equal(fs.leased, 0); /* nobody has used names since */
+}
+
+static void the_end_of_the_session_is_the_end_of_the_lease(void **state)
+{
+	begin();
+	lease_session(&fs, false);
+	assert_int_equal(fs.leased, 0);
+	assert_int_equal(fs.counters.notices_forgets, 1);
+	lease_session(&fs, true);
+	pass(2 * LEASE_PING_MS);
+	assert_int_not_equal(fs.leased, 0);
+}
+
+static void after_the_loss_of_notices_there_is_no_lease_for_a_while(void **state)
+{
+	begin();
+	notice(BROKER_NOTICE_DOUBT);
+	assert_int_equal(fs.leased, 0);
+	assert_int_equal(fs.counters.notices_forgets, 1);
+	lease_want(&fs);
+	pass(LEASE_REST_MS - 100);
+	assert_int_equal(fs.leased, 0);
+	pass(2 * LEASE_PING_MS);
+	assert_int_not_equal(fs.leased, 0);
+}
+
+static void in_a_storm_of_changes_there_is_no_lease(void **state)
+{
+	begin();
+	for (int n = 0; n < LEASE_CHANGES; n++)
+		notice(BROKER_NOTICE_DIRECTORY);
+	assert_int_not_equal(fs.leased, 0);
+	notice(BROKER_NOTICE_DIRECTORY);
+	assert_int_equal(fs.leased, 0);
+	lease_want(&fs);
+	pass(LEASE_STORM_MS - 100);
+	assert_int_equal(fs.leased, 0);
+	pass(2 * LEASE_PING_MS);
+	assert_int_not_equal(fs.leased, 0);
+}
+
+static void slower_changes_end_no_lease(void **state)
+{
+	begin();
+	for (int n = 0; n < 3 * LEASE_CHANGES; n++) {
+		notice(BROKER_NOTICE_DIRECTORY);
+		if (n % LEASE_CHANGES == 0)
+			pass(1000);
+	}
+	assert_int_not_equal(fs.leased, 0);
+}
+
+/* A change of this mount is under way: its own notice comes before the answer. */
+static void a_notice_waits_for_a_change_of_this_mount(void **state)
+{
+	uint64_t asked;
+
+	begin();
+	known_change_begin(dir);
+	notice(BROKER_NOTICE_DIRECTORY);
+	(void)lease_housekeep(&fs);
+	assert_true(known_company(&fs, &dir->fh) != COMPANY_SOME);
+	(void)known_change_end(&fs, dir, NULL, attr_clock(), &asked);
+	(void)lease_housekeep(&fs);
+	assert_true(known_company(&fs, &dir->fh) == COMPANY_SOME);
+}
+
+static void a_notice_does_not_wait_for_ever(void **state)
+{
+	uint64_t asked;
+
+	begin();
+	known_change_begin(dir);
+	notice(BROKER_NOTICE_DIRECTORY);
+	now += LEASE_LATER_MS;
+	(void)lease_housekeep(&fs);
+	assert_true(known_company(&fs, &dir->fh) == COMPANY_SOME);
+	(void)known_change_end(&fs, dir, NULL, attr_clock(), &asked);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_lease_begins_with_the_session_and_stays),
+		TEST(a_lease_that_is_not_used_ends),
+		TEST(the_next_use_begins_another_lease),
+		TEST(a_ping_without_an_answer_ends_the_lease),
+		TEST(the_end_of_the_session_is_the_end_of_the_lease),
+		TEST(after_the_loss_of_notices_there_is_no_lease_for_a_while),
+		TEST(in_a_storm_of_changes_there_is_no_lease),
+		TEST(slower_changes_end_no_lease),
+		TEST(a_notice_waits_for_a_change_of_this_mount),
+		TEST(a_notice_does_not_wait_for_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
