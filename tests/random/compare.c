@@ -355,6 +355,11 @@ static void compare_change(const char *where, const char *which, const struct st
 			(long long)after[0].tv_sec, after[0].tv_nsec, (long long)after[1].tv_sec, after[1].tv_nsec);
 }
 
+bool compare_map_unseen(const struct world *w, const struct object *o)
+{
+	return o->map_written && now_ms() - o->map_written < (w->options->switches ? SERVER_MS : ATTRIBUTES_MS);
+}
+
 static void compare_times(struct world *w, struct object *o, const struct statx *m, const struct statx *r,
 	const char *where, struct verdict *v)
 {
@@ -365,8 +370,7 @@ static void compare_times(struct world *w, struct object *o, const struct statx 
 	bool unseen =
 		(o->loose_why == DIFFERENCE_SILLY_TIMES && same_ctime) ||
 		(o->loose_why == DIFFERENCE_MAP_TIMES && (same_ctime || same_time(o->mtime[MOUNT], m->stx_mtime)));
-	/* The kernel may have seen some of several such writes. */
-	bool map_unseen = o->map_written && now_ms() - o->map_written < ATTRIBUTES_MS;
+	bool map_unseen = compare_map_unseen(w, o);
 	struct verdict found = {.differs = false};
 
 	if (o->times_known) {

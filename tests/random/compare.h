@@ -11,10 +11,19 @@
 	3500 /* acregmin, for which the kernel may cache attributes, and some time for the test itself \
 	      */
 
+#define SERVER_MS 65000 /* NFS-Ganesha's Attr_Expiration_Time, and some time for the test itself */
+
 struct verdict {
 	bool differs;
 	char sentence[1000];
 };
+
+/*
+ * True if the mount may show times from before the last write through a mapping: the kernel may have seen some of
+ * several such writes; and a local write after close(2) has no RELEASE behind it, so NFS-Ganesha does not know of it
+ * when the mount becomes remote.
+ */
+bool compare_map_unseen(const struct world *w, const struct object *o);
 
 /* Sets the verdict to a difference with this sentence, unless it has one already. */
 void differs(struct verdict *v, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -79,7 +79,8 @@
 		"a symbolic link with a target of more than 3500 bytes fails with ENAMETOOLONG")                       \
 	X(MAP_TIMES, "map-times", "FUSE",                                                                              \
 		"a write through a mapping changes the times when the server gets the data, even after utimensat; on " \
-		"the local paths the kernel sees the times when it asks for the attributes again")
+		"the local paths the kernel sees the times when it asks for the attributes again, and NFS-Ganesha "    \
+		"when its own memory of the file ends")
 
 enum difference {
 #define DIFFERENCE_ENUM(id, name, whose, rule) DIFFERENCE_##id,

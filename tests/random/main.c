@@ -171,6 +171,7 @@ int main(int argc, char **argv)
 	parse(argc, argv, &s);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(0);
+	s.world.switches = s.switch_every > 0;
 	world_init(&w, &s.world);
 	if (!w.fine_times)
 		(void)printf("skip - this kernel's times are too coarse to tell what an operation changed\n");

@@ -175,7 +175,7 @@ static void compare_to_server(struct walk *k, const struct op *op)
 	const struct object *o = objects_find(k->w->objects, key_of(&k->w->call[REFERENCE].seen[0].stx));
 	struct statx stx;
 
-	if (o && o->map_written && now_ms() - o->map_written < ATTRIBUTES_MS) {
+	if (o && compare_map_unseen(k->w, o)) {
 		difference_met(DIFFERENCE_MAP_TIMES);
 		return;
 	}
