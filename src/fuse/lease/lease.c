@@ -22,7 +22,6 @@ struct lease {
 	bool pinging;
 	uint64_t pinged_ms;
 	uint64_t number; /* of the last lease */
-	uint64_t begun_ms;
 	atomic_bool wanted;
 	atomic_uint_fast64_t used_ms; /* when the sidecar last said that it watches; 0: never */
 	uint64_t rest_until_ms;       /* until then no new lease begins */
@@ -104,7 +103,7 @@ static void end(struct lease *l, const char *why, unsigned rest_ms)
 /* Ends a lease that nobody has used for so long that neither kernel nor daemon believes anything by it. */
 static void end_unused(struct lease *l)
 {
-	if (l->fs->leased == 0 || now_ms() - MAX(l->used_ms, l->begun_ms) <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
+	if (l->fs->leased == 0 || now_ms() - l->used_ms <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
 		return;
 	log_debug("the lease on names ends: it is not used");
 	l->fs->leased = 0;
@@ -118,11 +117,13 @@ static void on_ping_answered(struct broker_call *call, int error, const void *bo
 
 	(void)body;
 	l->pinging = false;
+	/* That PING has asked for notices. A mount that nobody uses keeps no lease, which would wake it up for ever. */
+	if (l->used_ms == 0)
+		l->wanted = false;
 	if (error < 0 || l->fs->leased != 0 || !l->wanted || now_ms() < l->rest_until_ms)
 		return;
 	l->fs->leased_from = attr_clock_tick();
 	l->fs->leased = ++l->number;
-	l->begun_ms = now_ms();
 	log_debug("the lease on names begins");
 }
 

@@ -93,6 +93,7 @@ static void begin(void)
 {
 	lease_session(&fs, true);
 	(void)lease_housekeep(&fs);
+	lease_want(&fs);
 	answer(0);
 	assert_int_not_equal(fs.leased, 0);
 }
@@ -106,16 +107,31 @@ static void notice(uint32_t kind)
 	lease_notice(&fs, &n);
 }
 
-static void a_lease_begins_with_the_session_and_stays(void **state)
+static void a_mount_that_nobody_uses_asks_once_for_notices(void **state)
+{
+	lease_session(&fs, true);
+	pass(10000);
+	assert_int_equal(fs.leased, 0);
+	assert_int_equal(pings, 1);
+	assert_int_equal(lease_housekeep(&fs), -1);
+	assert_int_equal(fs.counters.notices_forgets, 0);
+	assert_false(lease_is_watched(&fs));
+}
+
+static void a_lease_begins_with_the_first_use_and_stays(void **state)
 {
 	uint64_t first;
 
-	begin();
+	lease_session(&fs, true);
+	pass(10000);
+	lease_want(&fs);
+	pass(100);
 	first = fs.leased;
+	assert_int_not_equal(first, 0);
 	pass(10000);
 	assert_int_equal(fs.leased, first);
-	assert_in_range(pings, 9, 11);
-	assert_false(lease_is_watched(&fs));
+	assert_in_range(pings, 10, 12);
+	assert_true(lease_is_watched(&fs));
 }
 
 static void a_lease_that_is_not_used_ends(void **state)
@@ -168,6 +184,7 @@ static void the_end_of_the_session_is_the_end_of_the_lease(void **state)
 	assert_int_equal(fs.leased, 0);
 	assert_int_equal(fs.counters.notices_forgets, 1);
 	lease_session(&fs, true);
+	lease_want(&fs);
 	pass(2 * LEASE_PING_MS);
 	assert_int_not_equal(fs.leased, 0);
 }
@@ -243,7 +260,8 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_lease_begins_with_the_session_and_stays),
+		TEST(a_mount_that_nobody_uses_asks_once_for_notices),
+		TEST(a_lease_begins_with_the_first_use_and_stays),
 		TEST(a_lease_that_is_not_used_ends),
 		TEST(the_next_use_begins_another_lease),
 		TEST(a_ping_without_an_answer_ends_the_lease),
