@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Macros that C lacks: the size of an array, the struct that contains a member, cleanup at the end of a scope, and a
- * lock that the end of the scope releases. The cleanup functions accept NULL, and -1 as a descriptor.
+ * What C lacks: the size of an array, the struct that contains a member, cleanup at the end of a scope, the comparison
+ * of times, and a lock that the end of the scope releases. The cleanup functions accept NULL, and -1 as a descriptor.
  */
 #pragma once
 
@@ -68,6 +68,16 @@ static inline int steal_fd(int *fd)
 		(p) = NULL;                  \
 		stolen_;                     \
 	})
+
+static inline bool timespec_is_same(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static inline bool timespec_is_earlier(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
+}
 
 /* LOCKED(&mutex); locks a mutex until the end of the scope. */
 static inline void unlock_mutexp(pthread_mutex_t **m)

@@ -326,15 +326,10 @@ double known_believable(const struct fs *fs, const struct inode *i)
 	return (double)attr_memory_left_ms(&i->attrs, now_ms()) / 1000;
 }
 
-static bool is_earlier(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec < b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec < b->tv_nsec);
-}
-
 bool known_newer(struct inode *i, const struct nfs_attr *attr)
 {
 	LOCKED(&i->lock);
-	return is_earlier(&attr->ctime, &i->attrs.attr.ctime);
+	return timespec_is_earlier(&attr->ctime, &i->attrs.attr.ctime);
 }
 
 bool known_tell_again(struct fs *fs, struct inode *i, const struct nfs_attr *server, struct nfs_attr *ret,
@@ -345,7 +340,7 @@ bool known_tell_again(struct fs *fs, struct inode *i, const struct nfs_attr *ser
 
 	if (seconds <= 0 || i->known.asked < i->known.expired)
 		return false;
-	if (!attr_memory_is_version(&i->attrs, server) && !is_earlier(&server->ctime, &i->attrs.attr.ctime))
+	if (!attr_memory_is_version(&i->attrs, server) && !timespec_is_earlier(&server->ctime, &i->attrs.attr.ctime))
 		return false;
 	*ret = i->attrs.attr;
 	*ret_seconds = known_told(i, seconds);

@@ -55,15 +55,10 @@ void memory_done(struct memory *m)
 	(void)pthread_mutex_destroy(&m->lock);
 }
 
-static bool later(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
-}
-
 /* The state of a directory after a change. Answers of changes at the same time cross. The caller holds the lock. */
 static void note_directory(struct behind *b, const struct memory_directory *d)
 {
-	if (later(&d->ctime, &b->ctime)) {
+	if (timespec_is_earlier(&b->ctime, &d->ctime)) {
 		b->mtime = d->mtime;
 		b->ctime = d->ctime;
 	}
@@ -152,7 +147,7 @@ bool memory_has_seen(struct memory *m, const struct nfs_fh *fh, const struct tim
 	LOCKED(&m->lock);
 
 	b = behind_find_any(m, fh);
-	return b && mtime->tv_sec != 0 && b->seen.tv_sec == mtime->tv_sec && b->seen.tv_nsec == mtime->tv_nsec;
+	return b && mtime->tv_sec != 0 && timespec_is_same(&b->seen, mtime);
 }
 
 /* ---- looks ---- */
@@ -289,7 +284,7 @@ static void judge_look(struct behind *b, struct look *l)
 {
 	b->seen = l->call.has_attr ? l->call.attr.mtime : (struct timespec){0};
 	l->touch = b->taken && b->touches < MEMORY_TOUCHES &&
-		   (later(&b->seen, &b->mtime) || (l->shared && b->touches == 0));
+		   (timespec_is_earlier(&b->mtime, &b->seen) || (l->shared && b->touches == 0));
 	l->taker = b->taker;
 	b->taken = false;
 	b->touches = l->touch ? b->touches + 1 : 0;

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/node/attr_memory.h"
 
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 bool attr_memory_is_version(const struct attr_memory *m, const struct nfs_attr *attr)
 {
-	return m->known && m->attr.size == attr->size && same_time(&m->attr.mtime, &attr->mtime) &&
-	       same_time(&m->attr.ctime, &attr->ctime);
+	return m->known && m->attr.size == attr->size && timespec_is_same(&m->attr.mtime, &attr->mtime) &&
+	       timespec_is_same(&m->attr.ctime, &attr->ctime);
 }
 
 unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr, const struct attr_limits *limits,

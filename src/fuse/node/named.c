@@ -6,11 +6,6 @@
 #include "table/keyed_hash.h"
 #include "fuse/node/attr_memory.h"
 
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
 uint64_t named_bit(const struct nfs_fh *dir, const char *name)
 {
 	return UINT64_C(1) << (keyed_hash_of_pair(keyed_hash(dir->data, dir->len), name, strlen(name)) & 63);
@@ -21,7 +16,7 @@ void named_found(struct named *n, const struct nfs_fh *dir, uint64_t epoch, uint
 {
 	if (alone)
 		n->told = 0;
-	if (!same_time(&n->ctime, ctime))
+	if (!timespec_is_same(&n->ctime, ctime))
 		n->at_ctime = 0;
 	if (epoch != n->epoch || !nfs_fh_equal(&n->dir, dir))
 		n->in_epoch = 0;
@@ -43,7 +38,7 @@ enum named_verdict named_judge(const struct named *n, const struct nfs_attr *now
 {
 	if (now->nlink == 0)
 		return NAMED_LOST;
-	if (n->told == 0 || (same_time(&n->ctime, &now->ctime) && (n->told & ~n->at_ctime) == 0))
+	if (n->told == 0 || (timespec_is_same(&n->ctime, &now->ctime) && (n->told & ~n->at_ctime) == 0))
 		return NAMED_HOLDS;
 	return (n->told & ~n->in_epoch) == 0 && n->found >= moved ? NAMED_ASK_DIRECTORY : NAMED_LOST;
 }
