@@ -161,10 +161,9 @@ enum known_noticed known_notice_attributes(struct fs *fs, struct inode *i, const
 
 /* Do others change the names of a directory, too? */
 enum known_company {
-	COMPANY_NONE, /* notices come for KNOWN_COMPANY_MS at least, or since the directory was made: and told of none
-		       */
-	COMPANY_SOME, /* they did within KNOWN_COMPANY_MS */
-	COMPANY_UNKNOWN, /* no notices come, or not for long */
+	COMPANY_NONE,    /* notices, which come for KNOWN_COMPANY_MS or since the directory was made, told of none */
+	COMPANY_SOME,    /* notices told of others within KNOWN_COMPANY_MS */
+	COMPANY_UNKNOWN, /* no notices come, or not for that long */
 };
 
 enum known_company known_company(struct fs *fs, const struct nfs_fh *dir);

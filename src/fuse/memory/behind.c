@@ -97,7 +97,6 @@ void behind_caught_up(struct memory *m, struct behind *b)
 
 static void free_node(void *arg, struct hash_node *node)
 {
-	(void)arg;
 	free(CONTAINER_OF(node, struct behind, node));
 }
 

@@ -27,9 +27,9 @@ struct behind {
 	/* Of a directory. */
 	struct timespec mtime, ctime; /* after the last change that the sidecar has answered */
 	struct timespec seen;         /* the mtime that the server told with its last look; 0: none */
-	bool taken;                   /* a name was taken away, and nobody waits for the look */
-	unsigned touches;             /* in a row */
-	struct nfs_cred taker;        /* who has taken the name */
+	bool taken;            /* a name was taken away, and nobody waits for the look; until a look is believed */
+	unsigned touches;      /* in a row */
+	struct nfs_cred taker; /* who has taken the name */
 };
 
 /* The entry, or NULL; behind_find() finds only what is behind. */

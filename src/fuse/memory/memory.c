@@ -21,7 +21,8 @@ struct look {
 	uint32_t covers; /* behind.changes at the beginning */
 	uint64_t since;  /* now_ms() */
 	unsigned rounds; /* of questions to the callers that wait */
-	bool shared;     /* others were noticed to change the directory */
+	bool taken;      /* behind.taken at the beginning of this look */
+	bool shared;     /* names were taken, and others were noticed to change the directory */
 	bool touch;      /* after the look, by the taker */
 	struct nfs_cred taker;
 };
@@ -238,6 +239,7 @@ static bool begin_look(struct memory *m, struct behind *b, struct list *ret_look
 	l->memory = m;
 	l->behind = b;
 	l->covers = b->changes;
+	l->taken = b->taken;
 	l->since = now_ms();
 	l->call = (struct nfs_call){.fh = b->fh,
 		.cred = namespaces_own_cred(&m->fs->namespaces),
@@ -278,7 +280,8 @@ static bool put_off(struct memory *m, struct behind *b, int error)
 
 /*
  * The server has looked after all changes of the entry. l->touch: names were taken from the directory, and the server
- * may have changed it at the same time. The caller holds the lock.
+ * may have changed it at the same time. The look after the touch is judged, too: the server may have taken the touch's
+ * mtime over like that of the change. The caller holds the lock.
  */
 static void judge_look(struct behind *b, struct look *l)
 {
@@ -286,7 +289,7 @@ static void judge_look(struct behind *b, struct look *l)
 	l->touch = b->taken && b->touches < MEMORY_TOUCHES &&
 		   (timespec_is_earlier(&b->mtime, &b->seen) || (l->shared && b->touches == 0));
 	l->taker = b->taker;
-	b->taken = false;
+	b->taken = l->touch;
 	b->touches = l->touch ? b->touches + 1 : 0;
 }
 
@@ -330,6 +333,17 @@ static void submit_looks(struct memory *m, struct list *looks)
 	server_submit_all(m->nfs, looks);
 }
 
+/* No touch was sent, so the next look judges as if there had been none. */
+static void not_touched(struct memory *m, const struct nfs_fh *fh)
+{
+	struct behind *b;
+	LOCKED(&m->lock);
+
+	b = behind_find_any(m, fh);
+	if (b)
+		b->touches = 0;
+}
+
 static void go_on(struct memory *m, struct waiter *w);
 
 static void on_look(struct nfs_call *call)
@@ -348,15 +362,15 @@ static void on_look(struct nfs_call *call)
 	if (error < 0 && error != -ESTALE)
 		m->fs->counters.refreshes_failed++;
 	server_view_end(m->fs, &l->view, call->proc, error);
-	l->shared = known_company(m->fs, &call->fh) == COMPANY_SOME;
+	l->shared = l->taken && known_company(m->fs, &call->fh) == COMPANY_SOME;
 	list_init(&waiters);
 	list_init(&looks);
 	{
 		LOCKED(&m->lock);
 		first = end_look(m, l, error, &waiters, &looks);
 	}
-	if (l->touch)
-		m->touch(m->toucher, &call->fh, &l->taker);
+	if (l->touch && !m->touch(m->toucher, &call->fh, &l->taker))
+		not_touched(m, &call->fh);
 	free(l);
 	submit_looks(m, &looks);
 	LIST_FOREACH (pos, &waiters)

@@ -28,9 +28,10 @@
  * mdcache_refresh_attrs_no_invalidate()). If the sidecar takes a name away in that moment, Ganesha goes on to find the
  * name, for as long as nothing else changes, and a look does not help. So the taker touches such a directory: it gets
  * the present time as its mtime once more, and the server looks again. A change whose answer waits for the look finds
- * out by a LOOKUP whether that is necessary (fuse/shortcut/sight.c). For the others it is done if the mtime of the look
- * is not that of this mount's last change, or if others were noticed to change the directory within
- * KNOWN_COMPANY_MS, up to MEMORY_TOUCHES times. Listings were always right (test-two-writers), and new names are found
+ * out by a LOOKUP whether that is necessary (fuse/shortcut/sight.c). For the others it is done if the look tells a
+ * later mtime than this mount's last change has left, or if others were noticed to change the directory within
+ * KNOWN_COMPANY_MS; and again, up to MEMORY_TOUCHES times, while the look after the touch tells a later mtime than the
+ * touch has left. Listings were always right (test-two-writers), and new names are found
  * since Ganesha believes no absent name.
  *
  * struct memory belongs to the shortcut. Any thread; its lock guards it, and no other lock is taken within. An entry
@@ -67,8 +68,8 @@ struct memory {
 	unsigned looks;       /* under way */
 	atomic_uint failures; /* in a row */
 	atomic_size_t count;  /* of the files that are behind */
-	/* Touches a directory, without waiting. Set before the first session. */
-	void (*touch)(void *toucher, const struct nfs_fh *dir, const struct nfs_cred *taker);
+	/* Touches a directory, without waiting; false: not now. Set before the first session. */
+	bool (*touch)(void *toucher, const struct nfs_fh *dir, const struct nfs_cred *taker);
 	void *toucher;
 };
 

@@ -92,12 +92,18 @@ struct after {
 	const struct broker_attr *fh, *fh2;
 };
 
+static struct timespec mtime_of(const struct broker_attr *after)
+{
+	return after ? (struct timespec){after->mtime_sec, after->mtime_nsec} : (struct timespec){0};
+}
+
+/* after: of this directory. Without an answer that waits, the directory is touched if need be (memory.h). */
 static void file_changed(const struct change *c, const struct nfs_fh *fh, const struct broker_attr *after, bool waits)
 {
 	struct memory_directory d = {.taker = has_child(c->proc) && !waits ? &c->cred : NULL};
 
 	if (after) {
-		d.mtime = (struct timespec){after->mtime_sec, after->mtime_nsec};
+		d.mtime = mtime_of(after);
 		d.ctime = (struct timespec){after->ctime_sec, after->ctime_nsec};
 	}
 	memory_directory_changed(c->changes->memory, fh, &d);
@@ -192,11 +198,6 @@ static void answer(struct server *nfs, struct nfs_call *call)
 {
 	(void)nfs;
 	call->done(call);
-}
-
-static struct timespec mtime_of(const struct broker_attr *after)
-{
-	return after ? (struct timespec){after->mtime_sec, after->mtime_nsec} : (struct timespec){0};
 }
 
 /* Answers the call when the server has looked. */

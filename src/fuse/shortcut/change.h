@@ -114,5 +114,5 @@ bool changes_housekeep(struct changes *cs);
 bool sight_begin(struct changes *cs, struct nfs_call *call, const struct nfs_fh *child,
 	const struct timespec mtimes[2]);
 
-/* memory.touch: touches a directory by the sidecar, unless a change there is under way. */
-void sight_touch(void *changes, const struct nfs_fh *dir, const struct nfs_cred *taker);
+/* memory.touch: touches a directory by the sidecar, unless a change there is under way. True if the touch is sent. */
+bool sight_touch(void *changes, const struct nfs_fh *dir, const struct nfs_cred *taker);

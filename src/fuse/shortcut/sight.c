@@ -98,7 +98,7 @@ static void on_touched(struct nfs_call *step)
 
 	touched(s->changes, &step->fh);
 	if (step->error < 0)
-		end(s);
+		go_on(s);
 	else
 		look_up(s);
 }
@@ -120,7 +120,7 @@ static void on_looked_up(struct nfs_call *step)
 	s->step = touching(directory_of(s), &s->call->cred, on_touched);
 	s->step.given_up = on_given_up;
 	if (!send_touch(s->changes, &s->step))
-		end(s);
+		go_on(s);
 }
 
 /* A memory_submit_fn: the server has looked at the directory. */
@@ -175,19 +175,21 @@ static void on_touch_answered(struct nfs_call *call)
 	free(t);
 }
 
-void sight_touch(void *changes, const struct nfs_fh *dir, const struct nfs_cred *taker)
+bool sight_touch(void *changes, const struct nfs_fh *dir, const struct nfs_cred *taker)
 {
 	struct changes *cs = changes;
 	struct touch *t;
 
 	/* That change tells the directory's mtime, and the server looks once more. */
 	if (changes_are_under_way(cs, dir))
-		return;
+		return false;
 	t = calloc(1, sizeof(*t));
 	if (!t)
-		return;
+		return false;
 	t->changes = cs;
 	t->call = touching(dir, taker, on_touch_answered);
-	if (!send_touch(cs, &t->call))
-		free(t);
+	if (send_touch(cs, &t->call))
+		return true;
+	free(t);
+	return false;
 }
