@@ -357,7 +357,7 @@ static void compare_change(const char *where, const char *which, const struct st
 
 bool compare_map_unseen(const struct world *w, const struct object *o)
 {
-	return o->map_written && now_ms() - o->map_written < (w->options->switches ? SERVER_MS : ATTRIBUTES_MS);
+	return o->map_written && now_ms() - o->map_written < (w->options->remembers ? SERVER_MS : ATTRIBUTES_MS);
 }
 
 static void compare_times(struct world *w, struct object *o, const struct statx *m, const struct statx *r,

@@ -29,7 +29,7 @@ struct settings {
 static const char usage[] =
 	"usage: random-operations --mount=DIR --server=DIR --reference=DIR --control=MOUNT\n"
 	"           [--seed=N] [--operations=N] [--compare-every=N] [--switch-every=N] [--squash=0|1]\n"
-	"           [--special-links=0|1] [--witness=DIR] [--trace=FILE] [--replay=FILE]\n"
+	"           [--special-links=0|1] [--remembers=0|1] [--witness=DIR] [--trace=FILE] [--replay=FILE]\n"
 	"Each DIR is empty. --mount is below the mount, --server the same directory on the server, --witness\n"
 	"the same directory below another mount, --reference a directory of a local filesystem.\n"
 	"--switch-every=N writes a line \"switch\" every N operations and waits for a line on stdin.\n";
@@ -50,6 +50,7 @@ static const struct word {
 	WORD("witness", false, world.witness),
 	WORD("squash", true, world.squash),
 	WORD("special-links", true, world.special_links),
+	WORD("remembers", true, world.remembers),
 	WORD("seed", true, seed),
 	WORD("operations", true, operations),
 	WORD("compare-every", true, compare_every),
@@ -171,7 +172,6 @@ int main(int argc, char **argv)
 	parse(argc, argv, &s);
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)umask(0);
-	s.world.switches = s.switch_every > 0;
 	world_init(&w, &s.world);
 	if (!w.fine_times)
 		(void)printf("skip - this kernel's times are too coarse to tell what an operation changed\n");

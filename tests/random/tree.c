@@ -175,15 +175,15 @@ static void compare_to_server(struct walk *k, const struct op *op)
 	const struct object *o = objects_find(k->w->objects, key_of(&k->w->call[REFERENCE].seen[0].stx));
 	struct statx stx;
 
-	if (o && compare_map_unseen(k->w, o)) {
-		difference_met(DIFFERENCE_MAP_TIMES);
-		return;
-	}
 	if (m->error || statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx) < 0)
 		return;
 	if (m->stx.stx_ino != stx.stx_ino)
 		differs(k->v, "%s: the inode number is %" PRIu64 " on the mount, %" PRIu64 " on the server", op->path,
 			(uint64_t)m->stx.stx_ino, (uint64_t)stx.stx_ino);
+	if (o && compare_map_unseen(k->w, o)) {
+		difference_met(DIFFERENCE_MAP_TIMES);
+		return;
+	}
 	if (m->stx.stx_mtime.tv_sec != stx.stx_mtime.tv_sec || m->stx.stx_mtime.tv_nsec != stx.stx_mtime.tv_nsec ||
 		m->stx.stx_ctime.tv_sec != stx.stx_ctime.tv_sec || m->stx.stx_ctime.tv_nsec != stx.stx_ctime.tv_nsec)
 		differs(k->v,

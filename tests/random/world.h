@@ -66,7 +66,7 @@ struct world_options {
 	const char *witness;                    /* the same directory below another mount, or NULL */
 	uint64_t squash;                        /* 1: the export squashes root */
 	uint64_t special_links;                 /* 1: pipes, sockets and devices may have several names */
-	bool switches;                          /* the sidecar comes and goes meanwhile */
+	uint64_t remembers;                     /* 1: the mount goes over to a server that remembers attributes */
 };
 
 struct world {
