@@ -22,12 +22,13 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION     8
+#define BROKER_VERSION     9
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH      128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS  16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
 #define BROKER_MAX_MESSAGE 1024
 #define BROKER_MAX_NAME    255 /* bytes */
+#define BROKER_MAX_RELEASE 31  /* ids per message */
 #define BROKER_MAX_TARGET  511 /* bytes: longer targets of symbolic links go to the NFS server */
 #define BROKER_PEER_LEN    56  /* "[address]:port" and its NUL */
 
@@ -186,11 +187,12 @@ struct broker_open_reply {
 /*
  * An id > 0: no open file uses the id any more, and the sidecar closes it on the session's fuse connection. The id may
  * be from an earlier session of the same mount, since all ids of the fuse connection belong to the mount. An id < 0:
- * the client has closed the descriptor of that number; -ENOENT for a number of another session.
+ * the client has closed the descriptor of that number; -ENOENT for a number of another session. The error in the reply
+ * is that of the last id that has one; the others are closed all the same.
  */
 struct broker_release {
-	int32_t backing_id;
-	uint32_t pad;
+	uint32_t count;                          /* 1..BROKER_MAX_RELEASE */
+	int32_t backing_ids[BROKER_MAX_RELEASE]; /* those past count are ignored */
 };
 
 /* fsync(2) of the file behind an id of this session; -ENOENT for an id of an earlier session. */
@@ -444,7 +446,7 @@ BROKER_ASSERT(broker_hello, 136);
 BROKER_ASSERT(broker_hello_reply, 232);
 BROKER_ASSERT(broker_open, 212);
 BROKER_ASSERT(broker_open_reply, 120);
-BROKER_ASSERT(broker_release, 8);
+BROKER_ASSERT(broker_release, 128);
 BROKER_ASSERT(broker_commit, 8);
 BROKER_ASSERT(broker_range, 24);
 BROKER_ASSERT(broker_copy, 32);

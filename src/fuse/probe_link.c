@@ -69,6 +69,7 @@ static void probe_session(void *arg, uint64_t generation, bool up)
 		backing_ids_new_session(d->fs.ids);
 		shortcut_new_session(d->fs.shortcut);
 	} else {
+		backing_ids_session_ended(d->fs.ids);
 		shortcut_session_ended(d->fs.shortcut);
 	}
 }
@@ -90,8 +91,10 @@ static int probe_housekeep(void *arg)
 {
 	struct daemon *d = arg;
 	int names = lease_housekeep(&d->fs);
+	int idle = idle_ids_expire(d->fs.idle); /* before the ids are closed that it gives back */
+	int ids = sooner(idle, backing_ids_housekeep(d->fs.ids));
 
-	return sooner(names, sooner(idle_ids_expire(d->fs.idle), shortcut_housekeep(d->fs.shortcut)));
+	return sooner(names, sooner(ids, shortcut_housekeep(d->fs.shortcut)));
 }
 
 void probe_link_refuse(struct daemon *d, const char *detail, const char *remedy)

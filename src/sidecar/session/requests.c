@@ -191,11 +191,9 @@ static int on_lookup(struct session *s, struct packet *p)
 	return session_reply(s, p, &reply, -1);
 }
 
-static int on_release(struct session *s, struct packet *p)
+static int release_id(struct session *s, int32_t id)
 {
 	struct account *account = s->client->broker->account;
-	int32_t id = p->body.release.backing_id;
-	struct broker_status reply = {0};
 	int removed, r = 0;
 
 	if (id > 0)
@@ -208,7 +206,21 @@ static int on_release(struct session *s, struct packet *p)
 		account_closed(account, &s->client->account, removed >= 0);
 	else if (r >= 0)
 		account_give(account, &s->client->account);
-	reply.error = r;
+	return r;
+}
+
+static int on_release(struct session *s, struct packet *p)
+{
+	const struct broker_release *body = &p->body.release;
+	bool counted = body->count > 0 && body->count <= BROKER_MAX_RELEASE;
+	struct broker_status reply = {.error = counted ? 0 : -EINVAL};
+
+	for (uint32_t n = 0; counted && n < body->count; n++) {
+		int r = release_id(s, body->backing_ids[n]);
+
+		if (r < 0)
+			reply.error = r;
+	}
 	return session_reply(s, p, &reply, -1);
 }
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from wire import (COMMIT, NFS_PORT, RELEASE, WANT_FD, WANT_ID, WANT_WRITE, Broker, Closed, ask_local, connect, nfs_lookup,
-                  nfs_root, registry_slot)
+                  nfs_root, registry_slot, release_body)
 
 registry, export = Path(sys.argv[1]), sys.argv[2]
 UID = 1000
@@ -78,7 +78,8 @@ def used_ids():
     for kind in (COMMIT, RELEASE):
         for number in range(1, IDS):
             try:
-                if struct.unpack("=iI", broker.call(kind, struct.pack("=iI", number, 0)))[0] == 0:
+                body = release_body([number]) if kind == RELEASE else struct.pack("=iI", number, 0)
+                if struct.unpack("=iI", broker.call(kind, body))[0] == 0:
                     effects.append((kind, number))
             except Closed:
                 broker, _ = session()

@@ -3,7 +3,7 @@ import os
 import select
 import struct
 
-from wire import OPEN, RELEASE, REPLY, WANT_ID, Grant, open_body
+from wire import OPEN, RELEASE, REPLY, WANT_ID, Grant, open_body, release_body
 
 
 def make_files(folder, count):
@@ -60,4 +60,4 @@ def flood_open(broker, handles, uid=1001, gid=2001, flags=WANT_ID):
 
 def flood_release(broker, ids):
     return [struct.unpack("=iI", body)[0] for body in
-            flood(broker, RELEASE, [struct.pack("=iI", number, 0) for number in ids])]
+            flood(broker, RELEASE, [release_body([number]) for number in ids])]

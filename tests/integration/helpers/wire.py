@@ -233,7 +233,8 @@ ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 PROVE = 12
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
 WANT_ID, ATTR, WANT_FD, WANT_WRITE, WANT_LOOK = 1, 2, 4, 8, 16
-VERSION = 8
+VERSION = 9
+MAX_RELEASE = 31
 HELLO_REPLY = 232  # bytes of its body
 REASON_BAD_REGISTRY = 6
 REASON_LIMIT, REASON_UNREADABLE, REASON_NOT_REGULAR, REASON_NOT_MATCHED, REASON_BAD_DESCRIPTOR = 23, 26, 24, 13, 19
@@ -364,13 +365,20 @@ class Broker:
         return grant
 
     def release(self, backing_id):
-        return struct.unpack("=iI", self.call(RELEASE, struct.pack("=iI", backing_id, 0)))[0]
+        return self.release_all([backing_id])
+
+    def release_all(self, ids, count=None):
+        return struct.unpack("=iI", self.call(RELEASE, release_body(ids, count)))[0]
 
     def commit(self, backing_id):
         return struct.unpack("=iI", self.call(COMMIT, struct.pack("=iI", backing_id, 0)))[0]
 
     def ping(self):
         return struct.unpack("=iI", self.call(PING))[0]
+
+
+def release_body(ids, count=None):
+    return struct.pack("=I31i", len(ids) if count is None else count, *ids, *[0] * (MAX_RELEASE - len(ids)))
 
 
 class Grant:
