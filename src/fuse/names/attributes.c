@@ -15,6 +15,7 @@
 #include "fuse/paths/path_request.h"
 #include "fuse/fs/convert.h"
 #include "fuse/request/entry.h"
+#include "fuse/shortcut/shortcut.h"
 
 struct setattr_request {
 	struct path_truncate p; /* also without a new size */
@@ -129,7 +130,7 @@ static void on_getattr_settled(struct behind_wait *w, int error)
 	r->asked = attr_clock();
 	r->operation.path = OPERATION_BY_SIDECAR;
 	g->broker.done = local_attr_done;
-	probe_send(r->fs->probe, &g->broker, BROKER_OPEN, &body, sizeof(body));
+	shortcut_open(r->fs->shortcut, &g->broker, &body);
 }
 
 /* Waits for the writes that came before, so that the answer has their size and times. */

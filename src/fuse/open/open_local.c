@@ -193,7 +193,7 @@ static void ask_sidecar(struct open_request *o)
 	o->r.asked = attr_clock();
 	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->broker.done = on_granted;
-	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
+	shortcut_open(o->r.fs->shortcut, &o->broker, &body);
 }
 
 static void finish_hot(struct open_request *o)

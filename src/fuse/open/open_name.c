@@ -153,7 +153,7 @@ void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh, uint32
 
 	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->broker.done = done;
-	probe_send(o->r.fs->probe, &o->broker, BROKER_OPEN, &body, sizeof(body));
+	shortcut_open(o->r.fs->shortcut, &o->broker, &body);
 }
 
 void open_check_name(struct open_request *o, void (*then)(struct open_request *o))

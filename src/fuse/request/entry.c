@@ -120,7 +120,7 @@ static bool correct_entry(struct request *r, struct inode *i)
 	}
 	r->operation.path = OPERATION_BY_SIDECAR;
 	r->broker.done = on_local_attributes;
-	probe_send(r->fs->probe, &r->broker, BROKER_OPEN, &body, sizeof(body));
+	shortcut_open(r->fs->shortcut, &r->broker, &body);
 	return true;
 }
 

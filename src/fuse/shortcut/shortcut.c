@@ -16,9 +16,10 @@ struct question {
 	struct broker_call broker;
 	struct list node; /* of shortcut.questions */
 	struct shortcut *shortcut;
-	struct nfs_call *call; /* NULL: the NFS server has it */
-	uint64_t since;        /* now_ms() */
-	uint64_t generation;   /* of the session */
+	struct nfs_call *call;    /* of a call; NULL: the NFS server has it */
+	struct broker_call *open; /* of an OPEN that is no call; NULL: it got no answer in time */
+	uint64_t since;           /* now_ms() */
+	uint64_t generation;      /* of the session */
 };
 
 struct shortcut {
@@ -41,17 +42,20 @@ static struct shortcut *of_server(struct server *server)
 
 /* ---- the sidecar's answers ---- */
 
+/* Removes an answered question. */
+static void end_question(struct question *q)
+{
+	LOCKED(&q->shortcut->lock);
+	list_remove(&q->node);
+}
+
 /* Takes the call of an answered question; NULL if the NFS server has it. Frees the question. */
 static struct nfs_call *take_call(struct question *q)
 {
-	struct shortcut *s = q->shortcut;
 	struct nfs_call *call;
 
-	{
-		LOCKED(&s->lock);
-		call = q->call;
-		list_remove(&q->node);
-	}
+	end_question(q);
+	call = q->call;
 	free(q);
 	return call;
 }
@@ -112,6 +116,34 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	call->done(call);
 }
 
+/* Nobody waits any more for what the sidecar has opened. */
+static void give_back(struct fs *fs, const struct broker_open_reply *reply)
+{
+	if (reply->backing_id == 0)
+		return;
+	backing_ids_registered(fs->ids);
+	backing_ids_close(fs->ids, reply->backing_id);
+}
+
+static void open_answered(struct broker_call *broker, int error, const void *body)
+{
+	struct question *q = CONTAINER_OF(broker, struct question, broker);
+	struct shortcut *s = q->shortcut;
+	struct broker_call *open;
+
+	end_question(q);
+	if (error == 0)
+		changes_heard(&s->changes);
+	open = q->open;
+	if (open) {
+		open->fd = broker->fd;
+		open->done(open, error, body);
+	} else if (error == 0) {
+		give_back(s->fs, body);
+	}
+	free(q);
+}
+
 /* ---- calls ---- */
 
 /* Makes the probe's thread look at questions and changes that wait. */
@@ -122,8 +154,8 @@ static void will_tick(struct shortcut *s)
 		probe_wake(s->fs->probe);
 }
 
-/* Remembers a question before it is sent. NULL without memory. */
-static struct question *ask(struct shortcut *s, struct nfs_call *call,
+/* Remembers a question before it is sent, of a call or of an open. NULL without memory. */
+static struct question *ask(struct shortcut *s, struct nfs_call *call, struct broker_call *open,
 	void (*done)(struct broker_call *broker, int error, const void *body))
 {
 	struct question *q = calloc(1, sizeof(*q));
@@ -133,6 +165,7 @@ static struct question *ask(struct shortcut *s, struct nfs_call *call,
 	q->broker.done = done;
 	q->shortcut = s;
 	q->call = call;
+	q->open = open;
 	q->since = now_ms();
 	q->generation = fs_generation(s->fs);
 	{
@@ -146,7 +179,7 @@ static struct question *ask(struct shortcut *s, struct nfs_call *call,
 static bool ask_name(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_lookup body;
-	struct question *q = broker_lookup_of_nfs(call, &body) ? ask(s, call, lookup_answered) : NULL;
+	struct question *q = broker_lookup_of_nfs(call, &body) ? ask(s, call, NULL, lookup_answered) : NULL;
 
 	if (q)
 		probe_send(s->fs->probe, &q->broker, BROKER_LOOKUP, &body, sizeof(body));
@@ -156,11 +189,27 @@ static bool ask_name(struct shortcut *s, struct nfs_call *call)
 static bool ask_attributes(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_open body = {.fh = request_broker_fh(&call->fh), .flags = BROKER_OPEN_ATTR};
-	struct question *q = ask(s, call, attributes_answered);
+	struct question *q = ask(s, call, NULL, attributes_answered);
 
 	if (q)
 		probe_send(s->fs->probe, &q->broker, BROKER_OPEN, &body, sizeof(body));
 	return q != NULL;
+}
+
+void shortcut_open(struct shortcut *s, struct broker_call *call, const struct broker_open *body)
+{
+	struct question *q;
+
+	if (s->changes.stalled) {
+		call->done(call, -ETIMEDOUT, NULL);
+		return;
+	}
+	q = ask(s, NULL, call, open_answered);
+	if (!q) {
+		call->done(call, -ENOMEM, NULL);
+		return;
+	}
+	probe_send(s->fs->probe, &q->broker, BROKER_OPEN, body, sizeof(*body));
 }
 
 /* True if the sidecar will answer the call, or hand it on. */
@@ -282,30 +331,40 @@ struct server *shortcut_nfs(struct shortcut *s)
 
 /* ---- questions that wait ---- */
 
-/* The call of the oldest question, if that waits too long; its answer will find none. *ret_left: questions wait. */
-static struct nfs_call *take_overdue(struct shortcut *s, uint64_t now, bool *ret_left)
+/* Who asked a question that waits too long; its answer will find nobody. False if none does. *ret_left: questions wait.
+ */
+static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret_call, struct broker_call **ret_open,
+	bool *ret_left)
 {
 	LOCKED(&s->lock);
 	*ret_left = false;
-	for (struct list *l = s->questions.next; l != &s->questions; l = l->next) {
-		struct question *q = CONTAINER_OF(l, struct question, node);
+	LIST_FOREACH (pos, &s->questions) {
+		struct question *q = CONTAINER_OF(pos, struct question, node);
+		bool waits = q->call || q->open;
 
-		*ret_left |= q->call != NULL;
-		if (q->call && now - q->since >= SHORTCUT_PATIENCE_MS)
-			return STEAL_PTR(q->call);
+		*ret_left |= waits;
+		if (!waits || now - q->since < SHORTCUT_PATIENCE_MS)
+			continue;
+		*ret_call = STEAL_PTR(q->call);
+		*ret_open = STEAL_PTR(q->open);
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 int shortcut_housekeep(struct shortcut *s)
 {
+	struct broker_call *open;
 	struct nfs_call *call;
 	bool left, changing = changes_housekeep(&s->changes);
 	int looks_ms = memory_housekeep(&s->memory);
 
-	while ((call = take_overdue(s, now_ms(), &left)) != NULL) {
+	while (take_overdue(s, now_ms(), &call, &open, &left)) {
 		s->changes.stalled = true;
-		to_server(&s->memory, call);
+		if (call)
+			to_server(&s->memory, call);
+		else
+			open->done(open, -ETIMEDOUT, NULL);
 	}
 	if (left || changing || atomic_exchange(&s->used, false))
 		return looks_ms < 0 ? TICK_MS : MIN(looks_ms, TICK_MS);

@@ -8,8 +8,10 @@
  * the NFS server has answered are asked for at the sidecar, too, and SHORTCUT_PROOFS equal answers are the proof.
  *
  * A question that the sidecar has not answered within SHORTCUT_PATIENCE_MS goes to the NFS server, and no call takes
- * the shortcut until the sidecar has answered one. So a stopped sidecar delays a process once. A change that was sent
- * waits on, because the sidecar may still do it.
+ * the shortcut until the sidecar has answered one. The same is true for OPEN: such an open is remote, and what the
+ * sidecar opens too late is given back. So a sidecar that is stopped, or that waits for a filesystem, delays a process
+ * once. A change that was sent waits on, because the sidecar may still do it; and so do fsync and the close of a file
+ * that was written locally, which may take long for the disk's sake.
  *
  * done() of a call runs on the probe's thread, or on that of the NFS server. struct shortcut belongs to the mount; its
  * lock guards the questions under way.
@@ -46,6 +48,12 @@ struct server *shortcut_server(struct shortcut *s);
 
 /* The NFS server itself, for the probe, which compares its answers with the sidecar's. */
 struct server *shortcut_nfs(struct shortcut *s);
+
+/*
+ * Asks the sidecar by BROKER_OPEN on behalf of a handler, not of a call. call: the handler's, with done(), which gets
+ * the reply, or -ENOTCONN, -ETIMEDOUT or -ENOMEM without one, perhaps before this function returns. Any thread.
+ */
+void shortcut_open(struct shortcut *s, struct broker_call *call, const struct broker_open *body);
 
 /*
  * Gives questions that wait too long to the NFS server, and ends changes whose callers were killed. On the probe's
