@@ -109,8 +109,8 @@ static void send_close(struct closing *c)
 }
 
 /*
- * Adds an id to the gathered ones. *ret_due: they are as many as a message takes, or there is no session: then
- * they are left over. False without memory.
+ * Adds an id to the gathered ones. *ret_due: the gathered ones, if they are as many as a message takes, or if there is
+ * no session, so that they are left over. False without memory.
  */
 static bool gather(struct backing_ids *b, int id, bool *ret_first, struct closing **ret_due)
 {

@@ -378,7 +378,7 @@ class Broker:
 
 
 def release_body(ids, count=None):
-    return struct.pack("=I31i", len(ids) if count is None else count, *ids, *[0] * (MAX_RELEASE - len(ids)))
+    return struct.pack(f"=I{MAX_RELEASE}i", len(ids) if count is None else count, *ids, *[0] * (MAX_RELEASE - len(ids)))
 
 
 class Grant:
