@@ -31,8 +31,9 @@ struct shortcut {
 	struct changes changes;
 	pthread_mutex_t lock;
 	struct list questions;
-	atomic_bool used;    /* since the last tick */
-	atomic_bool ticking; /* the probe's thread comes back within TICK_MS */
+	atomic_bool opens_stalled; /* the sidecar has not answered an open for too long */
+	atomic_bool used;          /* since the last tick */
+	atomic_bool ticking;       /* the probe's thread comes back within TICK_MS */
 };
 
 static struct shortcut *of_server(struct server *server)
@@ -41,6 +42,13 @@ static struct shortcut *of_server(struct server *server)
 }
 
 /* ---- the sidecar's answers ---- */
+
+/* The sidecar has answered. */
+static void heard(struct shortcut *s)
+{
+	changes_heard(&s->changes);
+	s->opens_stalled = false;
+}
 
 /* Removes an answered question. */
 static void end_question(struct question *q)
@@ -69,7 +77,7 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 	struct nfs_call *call = take_call(q);
 
 	if (error == 0)
-		changes_heard(&s->changes);
+		heard(s);
 	if (error == 0 && found->reason == REASON_OTHER_MOUNTS)
 		proof_withdraw(&s->proof, generation);
 	if (!call)
@@ -99,7 +107,7 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	struct nfs_call *call = take_call(q);
 
 	if (error == 0)
-		changes_heard(&s->changes);
+		heard(s);
 	if (!call)
 		return;
 	if (error < 0 || reply->error < 0) {
@@ -133,7 +141,7 @@ static void open_answered(struct broker_call *broker, int error, const void *bod
 
 	end_question(q);
 	if (error == 0)
-		changes_heard(&s->changes);
+		heard(s);
 	open = q->open;
 	if (open) {
 		open->fd = broker->fd;
@@ -200,7 +208,7 @@ void shortcut_open(struct shortcut *s, struct broker_call *call, const struct br
 {
 	struct question *q;
 
-	if (s->changes.stalled) {
+	if (s->opens_stalled) {
 		call->done(call, -ETIMEDOUT, NULL);
 		return;
 	}
@@ -341,9 +349,10 @@ static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret
 	LIST_FOREACH (pos, &s->questions) {
 		struct question *q = CONTAINER_OF(pos, struct question, node);
 		bool waits = q->call || q->open;
+		unsigned patience_ms = q->open ? SHORTCUT_OPEN_PATIENCE_MS : SHORTCUT_PATIENCE_MS;
 
 		*ret_left |= waits;
-		if (!waits || now - q->since < SHORTCUT_PATIENCE_MS)
+		if (!waits || now - q->since < patience_ms)
 			continue;
 		*ret_call = STEAL_PTR(q->call);
 		*ret_open = STEAL_PTR(q->open);
@@ -361,10 +370,12 @@ int shortcut_housekeep(struct shortcut *s)
 
 	while (take_overdue(s, now_ms(), &call, &open, &left)) {
 		s->changes.stalled = true;
-		if (call)
+		if (call) {
 			to_server(&s->memory, call);
-		else
-			open->done(open, -ETIMEDOUT, NULL);
+			continue;
+		}
+		s->opens_stalled = true;
+		open->done(open, -ETIMEDOUT, NULL);
 	}
 	if (left || changing || atomic_exchange(&s->used, false))
 		return looks_ms < 0 ? TICK_MS : MIN(looks_ms, TICK_MS);
@@ -420,7 +431,7 @@ enum reason shortcut_reason(struct shortcut *s)
 
 void shortcut_new_session(struct shortcut *s)
 {
-	s->changes.stalled = false;
+	s->changes.stalled = s->opens_stalled = false;
 }
 
 void shortcut_try_again(struct shortcut *s)

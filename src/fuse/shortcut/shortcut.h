@@ -8,10 +8,11 @@
  * the NFS server has answered are asked for at the sidecar, too, and SHORTCUT_PROOFS equal answers are the proof.
  *
  * A question that the sidecar has not answered within SHORTCUT_PATIENCE_MS goes to the NFS server, and no call takes
- * the shortcut until the sidecar has answered one. The same is true for OPEN: such an open is remote, and what the
- * sidecar opens too late is given back. So a sidecar that is stopped, or that waits for a filesystem, delays a process
- * once. A change that was sent waits on, because the sidecar may still do it; and so do fsync and the close of a file
- * that was written locally, which may take long for the disk's sake.
+ * the shortcut until the sidecar has answered one. The same is true for OPEN after SHORTCUT_OPEN_PATIENCE_MS: such an
+ * open is remote until the file is closed, so it is worth a longer wait; and what the sidecar opens too late is given
+ * back. So a sidecar that is stopped, or that waits for a filesystem, delays a process once. A change that was sent
+ * waits on, because the sidecar may still do it; and so do fsync and the close of a file that was written locally,
+ * which may take long for the disk's sake.
  *
  * done() of a call runs on the probe's thread, or on that of the NFS server. struct shortcut belongs to the mount; its
  * lock guards the questions under way.
@@ -21,8 +22,9 @@
 #include "fuse/fs/fs.h"
 #include "localiofs/reason.h"
 
-#define SHORTCUT_PROOFS      3
-#define SHORTCUT_PATIENCE_MS 2000
+#define SHORTCUT_PROOFS           3
+#define SHORTCUT_PATIENCE_MS      2000
+#define SHORTCUT_OPEN_PATIENCE_MS 10000
 
 struct shortcut;
 
