@@ -49,11 +49,14 @@ struct nfs_wcc {
 };
 
 /* clang-format off */
-/* The procedures: of RFC 1813, then those of NFSACL, program 100227 version 3, on the same connection. */
+/*
+ * The procedures: of RFC 1813, then those of NFSACL, program 100227 version 3, then NFSv4's, on the same connection. Of
+ * NFSv4 only looks are sent (struct nfs_look).
+ */
 #define NFS_PROCS(X) \
 	X(NULL) X(GETATTR) X(SETATTR) X(LOOKUP) X(ACCESS) X(READLINK) X(READ) X(WRITE) X(CREATE) X(MKDIR) X(SYMLINK) X(MKNOD) \
 	X(REMOVE) X(RMDIR) X(RENAME) X(LINK) X(READDIR) X(READDIRPLUS) X(FSSTAT) X(FSINFO) X(PATHCONF) X(COMMIT) \
-	X(GETACL) X(SETACL)
+	X(GETACL) X(SETACL) X(COMPOUND)
 /* clang-format on */
 
 enum nfs_proc {
@@ -122,6 +125,20 @@ struct nfs_acls {
 	uint32_t mask; /* enum nfs_acl_mask: the parts that are given */
 	uint32_t access_count, default_count;
 	const struct nfs_ace *access, *dflt; /* GETACL: NULL where only the count was asked for */
+};
+
+#define NFS_LOOKS_MAX 16 /* of one COMPOUND */
+
+/*
+ * A look at an object, many of which travel in one COMPOUND, and its answer. Ganesha fetches all attributes anew when
+ * one asks for the ACL, and has none in memory (FSAL_MDCACHE mdcache_test_attrs_trust()).
+ */
+struct nfs_look {
+	const struct nfs_fh *fh;
+	int error;    /* 0, or -EAGAIN: not answered */
+	bool has_acl; /* and so the server may have answered from its memory; the rest is not told */
+	bool has_mtime;
+	struct timespec mtime;
 };
 
 /* The name of a procedure as RFC 1813, or the protocol of NFSACL, spells it. */

@@ -79,6 +79,10 @@ struct nfs_call {
 			uint32_t count; /* bytes of reply wanted */
 		} dir;
 		struct nfs_acls acl; /* SETACL; GETACL: the mask alone */
+		struct {
+			struct nfs_look *looks; /* COMPOUND: the answers, too */
+			unsigned count;         /* up to NFS_LOOKS_MAX */
+		} looks;
 	} args;
 	/* CREATE: -EEXIST when the name exists, unless an earlier sending of this call has made the file. */
 	bool exclusive;
@@ -204,7 +208,8 @@ struct server_export {
 
 /* The features that not every server has; constant after server_look_at_export(). */
 struct server_abilities {
-	bool acl; /* POSIX ACLs: GETACL and SETACL */
+	bool acl;   /* POSIX ACLs: GETACL and SETACL */
+	bool looks; /* COMPOUND may be tried; a server may refuse it */
 };
 
 struct server;

@@ -14,7 +14,7 @@
 
 /* A request for which the server looks. The entry stays until the answer. */
 struct look {
-	struct nfs_call call;
+	struct look_request request;
 	struct memory *memory;
 	struct behind *behind;
 	struct server_view view;
@@ -38,9 +38,16 @@ struct waiter {
 	unsigned asked; /* look.rounds at the last question whether the caller waits */
 };
 
+static struct look *look_of(struct nfs_call *call)
+{
+	return CONTAINER_OF(call, struct look, request.call);
+}
+
+static void on_looks(struct looks *looks, struct list *calls);
+
 void memory_init(struct memory *m, struct fs *fs, struct server *nfs)
 {
-	*m = (struct memory){.fs = fs, .nfs = nfs};
+	*m = (struct memory){.fs = fs, .nfs = nfs, .sender = {.fs = fs, .nfs = nfs, .answered = on_looks}};
 	(void)pthread_mutex_init(&m->lock, NULL);
 	(void)pthread_cond_init(&m->emptied, NULL);
 	hash_table_init(&m->behind);
@@ -207,7 +214,7 @@ static bool is_connected(const struct memory *m)
 
 static bool look_given_up(struct nfs_call *call)
 {
-	struct look *l = CONTAINER_OF(call, struct look, call);
+	struct look *l = look_of(call);
 	uint64_t now = now_ms();
 
 	end_unwanted(l, now);
@@ -227,8 +234,6 @@ static void take_waiters(struct behind *b, uint32_t seen, struct list *ret)
 	}
 }
 
-static void on_look(struct nfs_call *call);
-
 /* Begins a look at an entry that has none. False without memory. The caller holds the lock and submits the look. */
 static bool begin_look(struct memory *m, struct behind *b, struct list *ret_looks)
 {
@@ -241,25 +246,26 @@ static bool begin_look(struct memory *m, struct behind *b, struct list *ret_look
 	l->covers = b->changes;
 	l->taken = b->taken;
 	l->since = now_ms();
-	l->call = (struct nfs_call){.fh = b->fh,
+	l->request.call = (struct nfs_call){.fh = b->fh,
 		.cred = namespaces_own_cred(&m->fs->namespaces),
 		.patience_ms = LOOK_PATIENCE_MS,
 		.may_be_gone = true,
-		.given_up = look_given_up,
-		.done = on_look};
-	server_look(m->fs, &l->call);
+		.given_up = look_given_up};
+	looks_prepare(&m->sender, &l->request);
 	b->look = l;
 	list_remove(&b->order);
 	m->looks++;
-	list_append(ret_looks, &l->call.node);
+	list_append(ret_looks, &l->request.call.node);
 	return true;
 }
 
-/* Begins looks at the entries that are due. The caller holds the lock. */
+/* Begins looks at the entries that are due, if it can begin some together. The caller holds the lock. */
 static void begin_due_looks(struct memory *m, struct list *ret_looks)
 {
 	uint64_t now = now_ms();
 
+	if (m->looks > MEMORY_LOOKS_LOW)
+		return;
 	while (!list_empty(&m->idle) && m->looks < MEMORY_LOOKS_MAX) {
 		struct behind *b = CONTAINER_OF(m->idle.next, struct behind, order);
 
@@ -285,12 +291,27 @@ static bool put_off(struct memory *m, struct behind *b, int error)
  */
 static void judge_look(struct behind *b, struct look *l)
 {
-	b->seen = l->call.has_attr ? l->call.attr.mtime : (struct timespec){0};
+	b->seen = l->request.call.has_attr ? l->request.call.attr.mtime : (struct timespec){0};
 	l->touch = b->taken && b->touches < MEMORY_TOUCHES &&
 		   (timespec_is_earlier(&b->mtime, &b->seen) || (l->shared && b->touches == 0));
 	l->taker = b->taker;
 	b->taken = l->touch;
 	b->touches = l->touch ? b->touches + 1 : 0;
+}
+
+/*
+ * True if a server answered a COMPOUND from its memory: it tells an mtime from before the directory's last change. Such
+ * looks are not sent to that server again. The caller holds the lock.
+ */
+static bool is_from_memory(struct memory *m, const struct behind *b, const struct look *l)
+{
+	const struct look_request *r = &l->request;
+
+	if (!r->together || b->changes != l->covers || !r->call.has_attr ||
+		!timespec_is_earlier(&r->call.attr.mtime, &b->mtime))
+		return false;
+	looks_distrust(&m->sender);
+	return true;
 }
 
 /*
@@ -300,18 +321,19 @@ static void judge_look(struct behind *b, struct look *l)
 static bool end_look(struct memory *m, struct look *l, int error, struct list *ret_waiters, struct list *ret_looks)
 {
 	struct behind *b = l->behind;
-	bool failed = error < 0 && error != -ESTALE, first = false;
+	bool failed = error < 0 && error != -ESTALE, again = error == 0 && is_from_memory(m, b, l), first = false;
 
 	b->look = NULL;
 	m->looks--;
-	take_waiters(b, failed || error == -ESTALE ? b->changes : l->covers, ret_waiters);
+	if (!again)
+		take_waiters(b, error < 0 ? b->changes : l->covers, ret_waiters);
 	if (!failed)
 		m->failures = b->failures = 0;
 	if (error == -ESTALE || error == -ENOTCONN) {
 		behind_forget(m, b);
 	} else if (failed) {
 		first = put_off(m, b, error);
-	} else if (b->changes == l->covers) {
+	} else if (b->changes == l->covers && !again) {
 		judge_look(b, l);
 		behind_caught_up(m, b);
 	} else if (list_empty(&b->waiters) || !begin_look(m, b, ret_looks)) {
@@ -326,11 +348,11 @@ static void submit_looks(struct memory *m, struct list *looks)
 	if (list_empty(looks))
 		return;
 	LIST_FOREACH (pos, looks) {
-		struct look *l = CONTAINER_OF(pos, struct look, call.node);
+		struct look *l = look_of(CONTAINER_OF(pos, struct nfs_call, node));
 
-		server_view_begin(m->fs, &l->call.fh, &l->view);
+		server_view_begin(m->fs, &l->request.call.fh, &l->view);
 	}
-	server_submit_all(m->nfs, looks);
+	looks_send(&m->sender, looks);
 }
 
 /* No touch was sent, so the next look judges as if there had been none. */
@@ -346,33 +368,40 @@ static void not_touched(struct memory *m, const struct nfs_fh *fh)
 
 static void go_on(struct memory *m, struct waiter *w);
 
-static void on_look(struct nfs_call *call)
+/* Takes the answer to one look over, and frees the look. True if the probe's thread must learn of a new first entry. */
+static bool take_look(struct look *l, struct list *ret_waiters, struct list *ret_looks)
 {
-	struct look *l = CONTAINER_OF(call, struct look, call);
+	struct nfs_call *call = &l->request.call;
 	struct memory *m = l->memory;
-	int error = server_looked(m->fs, call);
-	struct list waiters, looks;
+	int error = call->error;
 	bool first;
 
-	if (error == -EAGAIN) {
-		server_submit(m->nfs, call);
-		return;
-	}
 	m->fs->counters.refreshes++;
 	if (error < 0 && error != -ESTALE)
 		m->fs->counters.refreshes_failed++;
 	server_view_end(m->fs, &l->view, call->proc, error);
 	l->shared = l->taken && known_company(m->fs, &call->fh) == COMPANY_SOME;
-	list_init(&waiters);
-	list_init(&looks);
 	{
 		LOCKED(&m->lock);
-		first = end_look(m, l, error, &waiters, &looks);
+		first = end_look(m, l, error, ret_waiters, ret_looks);
 	}
 	if (l->touch && !m->touch(m->toucher, &call->fh, &l->taker))
 		not_touched(m, &call->fh);
 	free(l);
-	submit_looks(m, &looks);
+	return first;
+}
+
+static void on_looks(struct looks *looks, struct list *calls)
+{
+	struct memory *m = CONTAINER_OF(looks, struct memory, sender);
+	struct list waiters, next;
+	bool first = false;
+
+	list_init(&waiters);
+	list_init(&next);
+	LIST_FOREACH (pos, calls)
+		first |= take_look(look_of(CONTAINER_OF(pos, struct nfs_call, node)), &waiters, &next);
+	submit_looks(m, &next);
 	LIST_FOREACH (pos, &waiters)
 		go_on(m, CONTAINER_OF(pos, struct waiter, node));
 	if (first)
@@ -485,10 +514,10 @@ int memory_housekeep(struct memory *m)
 		LOCKED(&m->lock);
 		call_up(m, now);
 		begin_due_looks(m, &looks);
-		/* Beyond the limit each answer begins the next look. */
+		/* Above that number the answers begin the next looks. */
 		if (!list_empty(&m->idle))
 			due = MAX(CONTAINER_OF(m->idle.next, struct behind, order)->due,
-				now + (m->looks < MEMORY_LOOKS_MAX ? 1 : MEMORY_TICK_MS));
+				now + (m->looks <= MEMORY_LOOKS_LOW ? 1 : MEMORY_TICK_MS));
 	}
 	submit_looks(m, &looks);
 	return due > 0 ? (int)(due - now) : -1;

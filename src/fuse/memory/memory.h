@@ -43,6 +43,7 @@
 
 #include "base/list.h"
 #include "fuse/fs/fs.h"
+#include "fuse/memory/looks.h"
 #include "localiofs/reason.h"
 #include "table/hash_table.h"
 
@@ -51,6 +52,7 @@
 #define MEMORY_BEHIND_MAX 4096
 #define MEMORY_RECENT_MAX 1024
 #define MEMORY_LOOKS_MAX  16 /* under way, besides those for which calls wait */
+#define MEMORY_LOOKS_LOW  8  /* while more are under way, none begins by itself: some begin together */
 #define MEMORY_FAILURES   5
 #define MEMORY_FLUSH_MS   2000 /* of an unmount */
 #define MEMORY_TOUCHES    5    /* of one directory in a row */
@@ -58,6 +60,7 @@
 struct memory {
 	struct fs *fs;
 	struct server *nfs;
+	struct looks sender;
 	pthread_mutex_t lock;
 	pthread_cond_t emptied;
 	struct hash_table behind;

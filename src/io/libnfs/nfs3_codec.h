@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The translation between struct nfs_call and libnfs's structures: nfs3_encode.c queues a call on a context,
- * nfs3_decode.c reads a result. Only these two files know libnfs's argument structures, and that libnfs's functions are
- * called *_async (4, 5) or *_task (6 and later). Loop thread only.
+ * nfs3_decode.c reads a result; nfs4_looks.c does both for NFSv4. Only these files know libnfs's argument structures,
+ * and that libnfs's functions are called *_async (4, 5) or *_task (6 and later). Loop thread only.
  */
 #pragma once
 
@@ -36,6 +36,11 @@ int nfs3_encode(struct rpc_context *rpc, struct nfs3_ticket *ticket,
  * and into the ticket's buffer. The caller frees *ret_allocation after done().
  */
 bool nfs3_decode(struct nfs_call *call, void *data, void *buffer, void **ret_allocation);
+
+/* nfs4_looks.c: the same for COMPOUND, of NFSv4. A COMPOUND that is answered has no error; its looks have theirs. */
+int nfs4_encode_looks(struct rpc_context *rpc, struct nfs3_ticket *ticket,
+	void (*cb)(struct rpc_context *rpc, int status, void *data, void *private_data));
+void nfs4_decode_looks(struct nfs_call *call, const void *data);
 
 /*
  * Translates libnfs's text about a failed RPC into the errno of the kernel's client (net/sunrpc/clnt.c

@@ -523,6 +523,10 @@ bool nfs3_decode(struct nfs_call *call, void *data, void *buffer, void **ret_all
 	call->error = 0;
 	if (call->proc == NFS_NULL)
 		return false;
+	if (call->proc == NFS_COMPOUND) {
+		nfs4_decode_looks(call, data);
+		return false;
+	}
 	if (*(nfsstat3 *)data == NFS3ERR_JUKEBOX)
 		return true;
 	call->error = to_errno(*(nfsstat3 *)data);

@@ -330,6 +330,8 @@ static int encode_any(struct rpc_context *rpc, struct nfs3_ticket *ticket, rpc_c
 	}
 	case NFS_SETACL:
 		return encode_setacl(rpc, ticket, cb);
+	case NFS_COMPOUND:
+		return nfs4_encode_looks(rpc, ticket, cb);
 	case NFS_NULL:
 	case NFS_GETATTR:
 	case NFS_READLINK:

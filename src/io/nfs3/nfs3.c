@@ -100,6 +100,7 @@ static struct nfs3 *nfs3_new(const struct server_options *options)
 	if (!c)
 		return NULL;
 	c->server.ops = &nfs3_ops;
+	c->server.abilities.looks = true;
 	c->wake = WAKE_CLOSED;
 	list_init(&c->submitted);
 	list_init(&c->waiting);

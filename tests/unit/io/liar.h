@@ -223,6 +223,32 @@ static inline void put_object_answer(enum nfs_proc proc)
 	}
 }
 
+/* Puts the rest of a good answer about one look: PUTFH and GETATTR, with the attributes and the mtime that are given.
+ */
+static inline void put_looked(uint32_t acl_word, uint32_t mtime_word, const void *attributes, size_t size)
+{
+	put_u32(22);
+	put_u32(0);
+	put_u32(9);
+	put_u32(0);
+	put_u32(2);
+	put_u32(acl_word);
+	put_u32(mtime_word);
+	put_opaque(attributes, size);
+}
+
+#define LOOK_ACL   (1U << 12)
+#define LOOK_MTIME (1U << (53 - 32))
+#define LOOK_TIME  "\0\0\0\0\x65\x53\xf1\x00\0\0\0\x07" /* 1700000000 s, 7 ns */
+
+/* The same of COMPOUND, about one look. */
+static inline void put_compound_answer(void)
+{
+	put_u32(0); /* no tag */
+	put_u32(2);
+	put_looked(0, LOOK_MTIME, LOOK_TIME, 12);
+}
+
 /* Puts a good answer of the procedure. */
 static inline void put_answer(enum nfs_proc proc)
 {
@@ -247,6 +273,9 @@ static inline void put_answer(enum nfs_proc proc)
 	case NFS_FSINFO:
 	case NFS_PATHCONF:
 		put_limits_answer(proc);
+		break;
+	case NFS_COMPOUND:
+		put_compound_answer();
 		break;
 	default:
 		put_name_answer(proc);
@@ -307,6 +336,7 @@ static inline void asked_done(struct nfs_call *call)
 static inline int lie(struct liar *liar, enum nfs_proc proc, size_t size, void (*look)(const struct nfs_call *call))
 {
 	static const uint8_t data[4096];
+	struct nfs_look one = {0};
 	struct asked a = {.look = look, .client.call = {.name = "name", .name2 = "name2", .fh2 = {.len = 4}}};
 	struct pollfd p;
 	struct request r;
@@ -316,6 +346,10 @@ static inline int lie(struct liar *liar, enum nfs_proc proc, size_t size, void (
 		a.client.call.args.io.data = data;
 	} else if (proc == NFS_GETACL) {
 		a.client.call.args.acl.mask = EVERY_ACL;
+	} else if (proc == NFS_COMPOUND) {
+		one.fh = &a.client.call.fh;
+		a.client.call.args.looks.looks = &one;
+		a.client.call.args.looks.count = 1;
 	}
 	(void)sem_init(&a.client.done, 0, 0);
 	a.client.call.proc = proc;

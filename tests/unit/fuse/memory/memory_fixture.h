@@ -56,6 +56,7 @@ static int setup(void **state)
 	called = done = woken = 0;
 	connected = remembers = true;
 	unwanted = false;
+	server.abilities.looks = false;
 	memory_init(&m, &fs, &server);
 	return inode_table_new(&fs.inodes);
 }

@@ -240,6 +240,130 @@ static void acls_are_sent_as_they_are(void **state)
 	}
 }
 
+/* ---- COMPOUND: looks ---- */
+
+static struct nfs_look seen[2];
+
+static void look_at_looks(const struct nfs_call *call)
+{
+	memcpy(seen, call->args.looks.looks, call->args.looks.count * sizeof(*seen));
+}
+
+static const struct nfs_look *look_told(struct liar *liar)
+{
+	memset(seen, 0xff, sizeof(seen));
+	assert_int_equal(lie(liar, NFS_COMPOUND, out_size, look_at_looks), 0);
+	return seen;
+}
+
+static const struct nfs_look *look_with(struct liar *liar, uint32_t acl_word, uint32_t mtime_word, size_t size)
+{
+	begin();
+	put_u32(0);
+	put_u32(0);
+	put_u32(2);
+	put_looked(acl_word, mtime_word, LOOK_TIME LOOK_TIME, size);
+	return look_told(liar);
+}
+
+static void a_look_tells_the_mtime_or_that_there_are_acls(void **state)
+{
+	const struct nfs_look *look;
+
+	put_answer(NFS_COMPOUND);
+	look = look_told(*state);
+	assert_int_equal(look->error, 0);
+	assert_false(look->has_acl);
+	assert_true(look->has_mtime);
+	assert_int_equal(look->mtime.tv_sec, 1700000000);
+	assert_int_equal(look->mtime.tv_nsec, 7);
+	look = look_with(*state, LOOK_ACL, LOOK_MTIME, 24);
+	assert_int_equal(look->error, 0);
+	assert_true(look->has_acl);
+	assert_false(look->has_mtime);
+	look = look_with(*state, 0, 0, 0);
+	assert_int_equal(look->error, 0);
+	assert_false(look->has_mtime);
+}
+
+static void an_impossible_look_is_not_answered(void **state)
+{
+	assert_int_equal(look_with(*state, 0, LOOK_MTIME, 8)->error, -EAGAIN);      /* less than a time */
+	assert_int_equal(look_with(*state, 2, LOOK_MTIME, 12)->error, -EAGAIN);     /* more than was asked for */
+	assert_int_equal(look_with(*state, 0, LOOK_MTIME | 1, 12)->error, -EAGAIN); /* the same */
+	for (uint32_t status = 70; status < 72; status++) {
+		begin();
+		put_u32(status);
+		put_u32(0);
+		put_u32(1);
+		put_u32(22);
+		put_u32(status);
+		assert_int_equal(look_told(*state)->error, -EAGAIN); /* GETATTR was not done */
+	}
+	begin();
+	put_u32(0);
+	put_u32(0);
+	put_u32(2);
+	put_u32(22);
+	put_u32(0);
+	put_u32(9);
+	put_u32(0);
+	put_u32(3);
+	put_u64(0);
+	put_u32(0);
+	put_u32(0);
+	assert_int_equal(look_told(*state)->error, -EAGAIN); /* three words of attributes */
+	begin();
+	put_u32(0);
+	put_u32(0);
+	put_u32(2);
+	put_u32(22);
+	put_u32(0);
+	put_u32(22);
+	put_u32(0);
+	assert_int_equal(look_told(*state)->error, -EAGAIN); /* of another operation */
+}
+
+/* NFSv4 refuses the bytes that pad a handle of Ganesha in NFSv3. Other handles are sent as they are. */
+static void looks_have_handles_of_nfsv4(void **state)
+{
+	static const struct nfs_fh padded = {.len = 32, .data = {0x43, 0, 0, 78, 26}},
+				   exact = {.len = 32, .data = {0x43, 0, 0, 78, 27}},
+				   other = {.len = 32, .data = {1, 0, 0, 78, 26}};
+	const struct nfs_fh *const fhs[] = {&padded, &exact, &other};
+	const uint32_t lengths[] = {31, 32, 32};
+	struct liar *liar = *state;
+	struct nfs_look looks[3] = {{.fh = fhs[0]}, {.fh = fhs[1]}, {.fh = fhs[2]}};
+	struct client c = {.call = {.args.looks = {.looks = looks, .count = 3}}};
+	const uint8_t *at;
+	struct request r;
+
+	submit(liar->t, &c, NFS_COMPOUND);
+	take_request(liar->fd, &r);
+	assert_int_equal(r.call.program, 100003);
+	assert_int_equal(r.call.version, 4);
+	assert_int_equal(r.call.procedure, 1);
+	at = r.record + r.size - 3 * (8 + 32 + 16);
+	assert_int_equal(load_u32(at - 12), 0); /* no tag; minor version 0; number of operations */
+	assert_int_equal(load_u32(at - 8), 0);
+	assert_int_equal(load_u32(at - 4), 6);
+	for (size_t n = 0; n < 3; n++, at += 8 + 32 + 16) {
+		assert_int_equal(load_u32(at), 22);
+		assert_int_equal(load_u32(at + 4), lengths[n]);
+		assert_memory_equal(at + 8, fhs[n]->data, 32);
+		assert_int_equal(load_u32(at + 40), 9);
+		assert_int_equal(load_u32(at + 44), 2);
+		assert_int_equal(load_u32(at + 48), LOOK_ACL);
+		assert_int_equal(load_u32(at + 52), LOOK_MTIME);
+	}
+	put_answer(NFS_COMPOUND);
+	answer(liar->fd, r.call.xid, out, out_size);
+	await(&c);
+	assert_int_equal(looks[0].error, 0);
+	assert_int_equal(looks[1].error, -EAGAIN); /* the answer has one of three */
+	assert_int_equal(looks[2].error, -EAGAIN);
+}
+
 static void a_read_that_claims_more_than_it_brings_is_eio(void **state)
 {
 	begin();
@@ -418,6 +542,9 @@ int main(void)
 		TEST(an_answer_cut_short_is_an_error),
 		TEST(a_length_beyond_the_answer_is_an_error),
 		TEST(impossible_acls_are_eio),
+		TEST(a_look_tells_the_mtime_or_that_there_are_acls),
+		TEST(an_impossible_look_is_not_answered),
+		TEST(looks_have_handles_of_nfsv4),
 		TEST(a_count_alone_can_be_asked_for),
 		TEST(acls_are_sent_as_they_are),
 		TEST(a_read_that_claims_more_than_it_brings_is_eio),
