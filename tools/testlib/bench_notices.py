@@ -15,6 +15,9 @@ SECONDS = 2             # of one measurement
 ROUNDS = 3
 FILES = 40
 NAMES = 200000
+WRITES = 40000          # of 4 KiB, in one measurement
+WRITE_ROUNDS = 7
+WRITES_GOAL = 0.9       # of the speed without notices
 
 # An ordinary user's program: changes as fast as it can for so many seconds, and prints how many it made.
 CHANGER = """
@@ -64,10 +67,13 @@ class Notices:
         """Seconds of CPU time, with that of threads that have ended: clock_getcpuclockid(3)."""
         return sum(time.clock_gettime((~int(pid) << 3) | 2) for pid in processes)
 
-    def mount(self, name):
+    def mount(self, name, notices=True):
         """A mount whose names come from the sidecar, which watches; its path and its daemon."""
-        mnt = self.lib.mount(self.where / name, os.environ["LOCALIOFS_OPTS"] + ",actimeo=600")
+        option = "" if notices else ",nonotices"
+        mnt = self.lib.mount(self.where / name, os.environ["LOCALIOFS_OPTS"] + ",actimeo=600" + option)
         self.lib.wait_state("local", mnt)
+        if not notices:
+            return mnt, self.lib.status(mnt)["pid"]
         for n in range(600):
             (mnt / f"{name}.{n}").mkdir()
             (mnt / f"{name}.{n}").rmdir()
@@ -173,6 +179,29 @@ class Notices:
                 what += f" beside {events:.0f} foreign changes/s"
             yield what, f"{done / seconds:.0f} /s", f"sidecar and daemon use {used * 100:.0f} % of a CPU"
 
+    def writes(self):
+        """4 KiB writes by passthrough to a file that the mount watches, and the same without notices."""
+        (self.backing / "written").write_bytes(bytes(64 << 20))
+        data, rates = bytes(4096), {True: [], False: []}
+        for _ in range(WRITE_ROUNDS):
+            for notices, rate in rates.items():
+                mnt, _ = self.mount("writes", notices)
+                fd = os.open(mnt / "written", os.O_WRONLY)
+                os.fstat(fd)
+                begin = time.perf_counter()
+                for n in range(WRITES):
+                    os.pwrite(fd, data, n * 4096 % (64 << 20))
+                rate.append(WRITES / (time.perf_counter() - begin))
+                now = self.lib.status(mnt)
+                if now["requests.write"] or not now["opens.passthrough"]:
+                    sys.exit(f"bench: the writes were not passed through: {now['requests']}")
+                os.close(fd)
+                self.lib.must("umount", mnt)
+        on, off = (statistics.median(rate) for rate in rates.values())
+        self.missed |= on < WRITES_GOAL * off
+        yield ("4 KiB writes by passthrough to a watched file", f"{on:.0f} /s",
+               f"{on / off:.2f} of the speed without notices, goal: {WRITES_GOAL}")
+
     @staticmethod
     def pss(pid):
         """Bytes of memory, of which shared pages count in shares."""
@@ -195,6 +224,6 @@ class Notices:
         self.lib.must("umount", mnt)
 
     def measure(self):
-        for what, value, more in (*self.delays(), *self.watched(), *self.memory()):
+        for what, value, more in (*self.delays(), *self.writes(), *self.watched(), *self.memory()):
             print(f"{what:66} {value:>10}   {more}", flush=True)
         return 1 if self.missed else 0
