@@ -2,8 +2,8 @@
 /*
  * Sends looks: the requests for which a server that remembers looks at a file (fuse/local/server_refresh.h). Looks that
  * are sent together travel in few requests: up to NFS_LOOKS_MAX in one NFSv4 COMPOUND, on the connection of NFSv3, with
- * the handles of NFSv3. Each PUTFH and GETATTR in it asks for the ACL, as GETACL does, so Ganesha looks; and a look
- * needs a third of the CPU time that GETACL takes (names: localiofs-compare(7)).
+ * the handles of NFSv3. Each GETATTR in it asks for the ACL, as GETACL does, so Ganesha looks; a look needs a third of
+ * the CPU time that GETACL takes (localiofs-compare(7)).
  *
  * What COMPOUND does not answer is asked by GETACL: all looks of a server that has NFSv4 switched off or refuses these
  * handles, and of a COMPOUND that ends at a file that is gone. After LOOKS_REFUSALS requests in a row of which not one
