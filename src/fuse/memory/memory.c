@@ -259,18 +259,22 @@ static bool begin_look(struct memory *m, struct behind *b, struct list *ret_look
 	return true;
 }
 
-/* Begins looks at the entries that are due, if it can begin some together. The caller holds the lock. */
+/*
+ * Begins looks at the entries that are due, if it can begin some together; and with them at those that would be due
+ * soon: one sending for all. The caller holds the lock.
+ */
 static void begin_due_looks(struct memory *m, struct list *ret_looks)
 {
-	uint64_t now = now_ms();
+	uint64_t now = now_ms(), until = now;
 
 	if (m->looks > MEMORY_LOOKS_LOW)
 		return;
 	while (!list_empty(&m->idle) && m->looks < MEMORY_LOOKS_MAX) {
 		struct behind *b = CONTAINER_OF(m->idle.next, struct behind, order);
 
-		if (b->due > now || !begin_look(m, b, ret_looks))
+		if (b->due > until || !begin_look(m, b, ret_looks))
 			return;
+		until = now + MEMORY_CLOSED_MS;
 	}
 }
 
@@ -487,21 +491,6 @@ void memory_submit(struct memory *m, struct nfs_call *call, memory_submit_fn sub
 
 /* ---- looks by themselves ---- */
 
-/* If the first entry is due, so are those that would be soon: one sending for all. The caller holds the lock. */
-static void call_up(struct memory *m, uint64_t now)
-{
-	bool due = false;
-
-	LIST_FOREACH (pos, &m->idle) {
-		struct behind *b = CONTAINER_OF(pos, struct behind, order);
-
-		due = due || b->due <= now;
-		if (!due || b->due > now + MEMORY_CLOSED_MS)
-			return;
-		b->due = MIN(b->due, now);
-	}
-}
-
 int memory_housekeep(struct memory *m)
 {
 	uint64_t now = now_ms(), due = 0;
@@ -512,7 +501,6 @@ int memory_housekeep(struct memory *m)
 	list_init(&looks);
 	{
 		LOCKED(&m->lock);
-		call_up(m, now);
 		begin_due_looks(m, &looks);
 		/* Above that number the answers begin the next looks. */
 		if (!list_empty(&m->idle))
