@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION     9
+#define BROKER_VERSION     10
 #define BROKER_SOCKET_NAME "broker.sock"
 #define BROKER_MAX_FH      128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS  16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
@@ -55,6 +55,7 @@ enum broker_type {
 	BROKER_RENAME = 17,  /* struct broker_rename -> broker_changed */
 	BROKER_LINK = 18,    /* struct broker_link -> broker_changed */
 	BROKER_SETATTR = 19, /* struct broker_setattr -> broker_changed */
+	BROKER_DIGEST = 20,  /* struct broker_digest -> broker_digested */
 
 	/* the type of a reply is the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -267,6 +268,28 @@ struct broker_found {
 };
 
 /*
+ * Which names a directory has, as one number: so a client can tell whether a listing by the NFS server is right. The
+ * number is the sum, modulo 2^64, of siphash_of_pair() (table/keyed_hash.h) for each name but "." and "..": of the
+ * fileid that the directory has for the name, and the name. The key is the client's secret: nobody can make names whose
+ * numbers are chosen.
+ */
+struct broker_digest {
+	struct broker_fh dir;
+	struct broker_cred cred; /* which must have the right to read the directory */
+	uint64_t key[2];
+};
+
+/* After any error the client knows nothing about the directory. */
+struct broker_digested {
+	int32_t error;
+	uint32_t reason;
+	uint32_t watched; /* 1 if the sidecar sends notices of changes of the directory */
+	uint32_t pad;
+	uint64_t digest;
+	struct broker_attr dir; /* of the directory, from before the names were read */
+};
+
+/*
  * Changes of names and attributes. The sidecar does for the credential what the NFS server would do, and as stably:
  * where the server makes names stable before it answers, so does the sidecar, unless BROKER_CHANGE_LAZY is set.
  *
@@ -401,7 +424,7 @@ struct broker_revoke {
  * From the first PING of a session after HELLO on:
  *
  * A change in the server's filesystem, of an object whose handle this session was told: the directories and files in
- * replies to LOOKUP and to OPEN with BROKER_OPEN_ATTR. Notices are complete from before the
+ * replies to LOOKUP, DIGEST and to OPEN with BROKER_OPEN_ATTR. Notices are complete from before the
  * system calls of a reply with watched = 1, until BROKER_NOTICE_DOUBT; those of names, mode, owner and ACL, that is,
  * and not those of data. A reply that was requested before a notice arrived may be older than the change.
  *
@@ -457,6 +480,8 @@ BROKER_ASSERT(broker_revoke, 8);
 BROKER_ASSERT(broker_sync_dir, 208);
 BROKER_ASSERT(broker_lookup, 468);
 BROKER_ASSERT(broker_found, 320);
+BROKER_ASSERT(broker_digest, 224);
+BROKER_ASSERT(broker_digested, 112);
 BROKER_ASSERT(broker_make, 484);
 BROKER_ASSERT(broker_symlink, 980);
 BROKER_ASSERT(broker_remove, 468);

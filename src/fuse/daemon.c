@@ -288,6 +288,7 @@ int daemon_run(const struct daemon_options *options, char *sentence, size_t size
 	fs->defaults = options->defaults;
 	fs->owner = getuid();
 	fs->started = time(NULL);
+	hash_key_make(&fs->listing_key);
 	fs->allow_other = may_allow_other();
 	/* A descriptor that was handed over may be of a mount for all users. */
 	fs->one_user = !fs->allow_other && options->fuse_fd < 0;

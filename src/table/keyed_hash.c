@@ -17,15 +17,20 @@ static struct hash_key process_key;
 static atomic_bool key_is_made;
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 
-static void make_key(void)
+void hash_key_make(struct hash_key *ret)
 {
 	/*
 	 * EINTR is possible only before the kernel has initialized its random numbers. getrandom(2) has no other error
 	 * for these arguments.
 	 */
-	while (getrandom(&process_key, sizeof(process_key), 0) < 0)
+	while (getrandom(ret, sizeof(*ret), 0) < 0)
 		if (errno != EINTR)
 			abort();
+}
+
+static void make_key(void)
+{
+	hash_key_make(&process_key);
 	atomic_store_explicit(&key_is_made, true, memory_order_release);
 }
 
@@ -129,10 +134,15 @@ uint64_t keyed_hash(const void *bytes, size_t size)
 	return siphash(key_of_process(), bytes, size);
 }
 
-uint64_t keyed_hash_of_pair(uint64_t number, const void *bytes, size_t size)
+uint64_t siphash_of_pair(const struct hash_key *key, uint64_t number, const void *bytes, size_t size)
 {
-	struct state s = begin(key_of_process());
+	struct state s = begin(key);
 
 	compress(&s, number);
 	return finish(s, bytes, size, sizeof(number) + size);
+}
+
+uint64_t keyed_hash_of_pair(uint64_t number, const void *bytes, size_t size)
+{
+	return siphash_of_pair(key_of_process(), number, bytes, size);
 }

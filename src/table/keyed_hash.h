@@ -5,7 +5,7 @@
  * that does not know the key cannot find keys with equal hashes, and so cannot make a table slow.
  *
  * The process has one key, which the first call gets from getrandom(2). A child of fork(2) keeps the key of its parent.
- * Hashes differ between processes, so no hash may be stored or sent.
+ * Hashes with that key differ between processes, so none may be stored or sent.
  *
  * Any thread may call.
  */
@@ -24,5 +24,9 @@ uint64_t keyed_hash(const void *bytes, size_t size);
 /* The same for a number and the bytes that follow it. The number is a user id, for example, or another hash. */
 uint64_t keyed_hash_of_pair(uint64_t number, const void *bytes, size_t size);
 
-/* The hash of the bytes with a key of the caller. */
+/* The same two with a key of the caller. */
 uint64_t siphash(const struct hash_key *key, const void *bytes, size_t size);
+uint64_t siphash_of_pair(const struct hash_key *key, uint64_t number, const void *bytes, size_t size);
+
+/* A new random key, from getrandom(2). */
+void hash_key_make(struct hash_key *ret);

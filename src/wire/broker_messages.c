@@ -39,6 +39,7 @@ static const struct broker_message messages[] = {
 	{TYPE(TRUNCATE),  BODY(truncate),  BODY(truncated),   SESSION_READY,   false, FH_AND_CRED(truncate)},
 	{TYPE(SYNC_DIR),  BODY(sync_dir),  BODY(status),      SESSION_READY,   false, FH_AND_CRED(sync_dir)},
 	{TYPE(LOOKUP),    BODY(lookup),    BODY(found),       SESSION_READY,   false, DIR_AND_CRED(lookup)},
+	{TYPE(DIGEST),    BODY(digest),    BODY(digested),    SESSION_READY,   false, DIR_AND_CRED(digest)},
 	{TYPE(MAKE),      BODY(make),      BODY(made),        SESSION_READY,   false, DIR_AND_CRED(make)},
 	{TYPE(SYMLINK),   BODY(symlink),   BODY(made),        SESSION_READY,   false, DIR_AND_CRED(symlink)},
 	{TYPE(REMOVE),    BODY(remove),    BODY(changed),     SESSION_READY,   false, DIR_AND_CRED(remove)},

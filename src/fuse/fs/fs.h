@@ -15,6 +15,7 @@
 #include "io/uring.h"
 #include "mount/options.h"
 #include "probe/probe.h"
+#include "table/keyed_hash.h"
 #include "table/slots.h"
 
 struct backing_ids;
@@ -85,7 +86,8 @@ struct fs {
 	struct namespaces namespaces;
 	struct fuse_session *session;
 	struct inode *root;
-	char spec[2048]; /* SERVER:/EXPORT as the user gave it */
+	struct hash_key listing_key; /* of fuse/names/listing.h */
+	char spec[2048];             /* SERVER:/EXPORT as the user gave it */
 	char server_address[64];
 	unsigned server_port;
 	char device[32];         /* major:minor, empty until mounted */

@@ -49,10 +49,11 @@ struct directory {
 	/* Against a server whose cookies form a circle: goes_round(). */
 	uint64_t last, mark;
 	unsigned batches, mark_after;
-	bool eof;   /* the batch is the last of the directory */
-	bool plus;  /* the batch has handles and attributes */
-	bool plain; /* this listing uses READDIR: the server's READDIRPLUS has failed */
-	bool fills; /* the kernel copies the answers into its listing; constant */
+	bool eof;               /* the batch is the last of the directory */
+	bool plus;              /* the batch has handles and attributes */
+	bool plain;             /* this listing uses READDIR: the server's READDIRPLUS has failed */
+	bool fills;             /* the kernel copies the answers into its listing; constant */
+	struct listing_sum sum; /* if it fills */
 };
 
 struct readdir_request {
@@ -105,6 +106,8 @@ static void close_directory(struct fs *fs, struct directory *d)
 struct opendir_request {
 	struct request r;
 	struct fuse_file_info fi;
+	struct broker_call broker;
+	uint64_t state; /* of the directory, before its digest was asked for */
 };
 
 static void reply_opendir(struct opendir_request *o, enum listing_use use)
@@ -143,6 +146,38 @@ static void directory_looked_at(struct nfs_call *call)
 	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
 }
 
+/* The attributes are older than the digest, and both than the notices that have not come yet. */
+static void on_digest(struct broker_call *call, int error, const void *body)
+{
+	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, broker);
+	const struct broker_digested *reply = body;
+	struct request *r = &o->r;
+	bool told = error == 0 && reply->error == 0 && reply->watched != 0;
+
+	if (told) {
+		struct nfs_attr attr;
+
+		attr_of_broker(r->fs, &reply->dir, &attr);
+		(void)known_attributes_watched(r->fs, r->inode, &attr, r->asked, true);
+		listing_digest(r->inode, reply->digest, o->state);
+	}
+	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
+}
+
+static void ask_digest(struct opendir_request *o)
+{
+	struct request *r = &o->r;
+	struct broker_digest body = {.dir = request_broker_fh(&r->inode->fh),
+		.cred = request_broker_cred(&r->call.cred),
+		.key = {r->fs->listing_key.k0, r->fs->listing_key.k1}};
+
+	r->operation.path = OPERATION_BY_SIDECAR;
+	r->asked = attr_clock();
+	o->state = known_state(r->inode);
+	o->broker.done = on_digest;
+	shortcut_digest(r->fs->shortcut, &o->broker, &body);
+}
+
 /*
  * The caller may read the directory. A listing that may be good is compared with the sidecar's answer, which also
  * begins the notices without which no listing is good.
@@ -150,8 +185,11 @@ static void directory_looked_at(struct nfs_call *call)
 static void opendir_allowed(struct opendir_request *o)
 {
 	struct fs *fs = o->r.fs;
+	bool begins = listing_may_begin(fs) && !fs_server_remembers(fs) && !known_has_notices(fs, o->r.inode);
 
-	if (listing_is_good(fs, o->r.inode) || (listing_may_begin(fs) && !known_has_notices(fs, o->r.inode)))
+	if (listing_needs_digest(fs, o->r.inode))
+		ask_digest(o);
+	else if (listing_is_good(fs, o->r.inode) || begins)
 		request_send(&o->r, NFS_GETATTR, directory_looked_at);
 	else
 		reply_opendir(o, LISTING_BEGIN);
@@ -319,6 +357,12 @@ static size_t batch_position(const struct directory *d, uint64_t offset)
 	return d->count;
 }
 
+/* True if the kernel's listing has parts whose state the server's attributes do not prove. */
+static bool is_summed(const struct readdir_request *q)
+{
+	return q->dir->fills && fs_server_remembers(q->r.fs);
+}
+
 /* Replies from the batch. False if the batch has no entries for the offset. The caller holds the directory's lock. */
 static bool reply_from_batch(struct readdir_request *q)
 {
@@ -326,6 +370,8 @@ static bool reply_from_batch(struct readdir_request *q)
 	size_t n = q->plus && !d->plus && !d->plain ? d->count : batch_position(d, q->offset);
 	bool at_end =
 		d->eof && (d->count == 0 ? d->first == q->offset : d->batch[d->count - 1]->entry.cookie == q->offset);
+	bool sums = is_summed(q);
+	uint64_t at = q->offset;
 	size_t used = 0;
 	char *buf;
 
@@ -333,19 +379,27 @@ static bool reply_from_batch(struct readdir_request *q)
 		return false;
 	q->r.asked = d->asked;
 	if (d->fills)
-		listing_part(q->r.inode, d->of_state ? d->state : 0);
+		listing_part(q->r.inode, d->of_state && !sums ? d->state : 0);
+	if (sums)
+		listing_sum_part(&d->sum, at);
 	buf = malloc(q->size);
 	if (!buf) {
 		request_end_error(&q->r, -ENOMEM);
 		return true;
 	}
 	for (; n < d->count; n++) {
-		size_t size = add_entry(q, buf + used, q->size - used, &d->batch[n]->entry);
+		const struct nfs_entry *e = &d->batch[n]->entry;
+		size_t size = add_entry(q, buf + used, q->size - used, e);
 
 		if (size > q->size - used)
 			break;
 		used += size;
+		if (sums)
+			listing_sum_entry(&d->sum, &q->r.fs->listing_key, at, e);
+		at = e->cookie;
 	}
+	if (sums && used == 0 && at_end)
+		listing_sum_end(&d->sum, q->r.inode, at);
 	(void)fuse_reply_buf(q->r.req, buf, used);
 	free(buf);
 	request_end(&q->r);

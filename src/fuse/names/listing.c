@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/names/listing.h"
 
+#include <string.h>
+
 #include "fuse/known/known.h"
 
 bool listing_may_begin(const struct fs *fs)
 {
-	return fs->leased != 0 && !fs_server_remembers(fs);
+	return fs->leased != 0;
 }
 
 bool listing_is_good(struct fs *fs, struct inode *dir)
@@ -47,4 +49,48 @@ void listing_part(struct inode *dir, uint64_t state)
 	} else if (state == 0 || state != dir->listing) {
 		dir->listing_parts = LISTING_MIXED;
 	}
+}
+
+bool listing_needs_digest(const struct fs *fs, struct inode *dir)
+{
+	LOCKED(&dir->lock);
+	return dir->listing_parts == LISTING_WHOLE && listing_may_begin(fs);
+}
+
+void listing_digest(struct inode *dir, uint64_t digest, uint64_t state)
+{
+	LOCKED(&dir->lock);
+
+	if (dir->listing_parts != LISTING_WHOLE || dir->listing != digest)
+		return;
+	dir->listing = state;
+	dir->listing_parts = LISTING_SAME;
+}
+
+/* ---- the sum ---- */
+
+void listing_sum_part(struct listing_sum *s, uint64_t offset)
+{
+	if (offset == 0)
+		s->over = s->over || s->begun;
+	s->begun = true;
+}
+
+void listing_sum_entry(struct listing_sum *s, const struct hash_key *key, uint64_t offset, const struct nfs_entry *e)
+{
+	if (s->over || offset != s->end)
+		return;
+	s->end = e->cookie;
+	if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
+		s->digest += siphash_of_pair(key, e->fileid, e->name, strlen(e->name));
+}
+
+void listing_sum_end(struct listing_sum *s, struct inode *dir, uint64_t offset)
+{
+	if (s->over || offset != s->end)
+		return;
+	s->over = true;
+	LOCKED(&dir->lock);
+	dir->listing = s->digest;
+	dir->listing_parts = LISTING_WHOLE;
 }

@@ -12,9 +12,12 @@
  * is the directory. A batch is of a state if the directory was in it before the question and after the answer, and the
  * server told the directory's attributes with the batch.
  *
- * No listing of a server that remembers (fs_server_remembers()) is kept: while NFS-Ganesha looks at a directory that
- * was changed past it, it answers READDIR with a part of the names, or with none, and tells the present attributes
- * (run).
+ * A server that remembers (fs_server_remembers()) proves nothing by its attributes: while NFS-Ganesha looks at a
+ * directory that was changed past it, it answers READDIR with a part of the names, or with none, and tells the present
+ * attributes (run). So the daemon adds up what the kernel's listing is made of (struct listing_sum), and the next
+ * OPENDIR asks the sidecar for the same sum of the directory (BROKER_DIGEST). If both are equal, the listing is that of
+ * the directory's state. The sum follows the kernel, which adds an entry only at the place where its listing ends
+ * (fuse_add_dirent_to_cache).
  *
  * Only one open at a time uses the kernel's listing; others read past it. A reader in the middle of the directory looks
  * for its offset in the kernel's listing, and if that was made anew meanwhile for another reader, and has no such
@@ -34,6 +37,7 @@ enum listing_parts {
 	LISTING_MIXED, /* of different states, or none: not to be used by a later open */
 	LISTING_EMPTY, /* the kernel has no part, and gets the parts of a listing that begins */
 	LISTING_SAME,  /* all parts are of the state inode.listing */
+	LISTING_WHOLE, /* it is whole, with the sum inode.listing: the sidecar knows whether it is right */
 };
 
 enum listing_use {
@@ -42,7 +46,7 @@ enum listing_use {
 	LISTING_KEEP,      /* the open reads the kernel's listing: listing_is_good() */
 };
 
-/* True if the kernel may keep listings of this mount's server now. */
+/* True if the kernel may keep listings now. */
 bool listing_may_begin(const struct fs *fs);
 
 /* True if the kernel's listing is that of the directory's state, as far as this mount knows without a question. */
@@ -55,5 +59,28 @@ bool listing_is_good(struct fs *fs, struct inode *dir);
 void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listing_use use, struct fuse_file_info *fi);
 
 /* A part is about to be answered to an open with fi.cache_readdir. state: that of the directory when the part was asked
- * for; 0 if it has changed. */
+ * for; 0 if it has changed, or if the server remembers. */
 void listing_part(struct inode *dir, uint64_t state);
+
+/* True if the sidecar should be asked for the directory's digest, since the kernel's listing may be right. */
+bool listing_needs_digest(const struct fs *fs, struct inode *dir);
+
+/* The sidecar has told the digest. state: known_state() from before the question. */
+void listing_digest(struct inode *dir, uint64_t digest, uint64_t state);
+
+/* The sum of the entries that one open with fi.cache_readdir has brought into the kernel's listing. The opener's. */
+struct listing_sum {
+	uint64_t digest;
+	uint64_t end; /* the offset at which the kernel's listing ends */
+	bool begun;
+	bool over; /* the listing was whole, or begins anew: it is not known what the kernel has */
+};
+
+/* A part is about to be answered from this offset on. */
+void listing_sum_part(struct listing_sum *s, uint64_t offset);
+
+/* The part's next entry, which is at the offset, and is followed by the cookie. */
+void listing_sum_entry(struct listing_sum *s, const struct hash_key *key, uint64_t offset, const struct nfs_entry *e);
+
+/* The part is empty, as the directory ends at the offset: the listing is whole, if nothing is missing. */
+void listing_sum_end(struct listing_sum *s, struct inode *dir, uint64_t offset);

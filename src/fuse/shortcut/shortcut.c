@@ -16,10 +16,11 @@ struct question {
 	struct broker_call broker;
 	struct list node; /* of shortcut.questions */
 	struct shortcut *shortcut;
-	struct nfs_call *call;    /* of a call; NULL: the NFS server has it */
-	struct broker_call *open; /* of an OPEN that is no call; NULL: it got no answer in time */
-	uint64_t since;           /* now_ms() */
-	uint64_t generation;      /* of the session */
+	struct nfs_call *call;   /* of a call; NULL: the NFS server has it */
+	struct broker_call *own; /* a handler's, which is no call; NULL: it got no answer in time */
+	uint32_t type;           /* enum broker_type */
+	uint64_t since;          /* now_ms() */
+	uint64_t generation;     /* of the session */
 };
 
 struct shortcut {
@@ -133,20 +134,20 @@ static void give_back(struct fs *fs, const struct broker_open_reply *reply)
 	backing_ids_close(fs->ids, reply->backing_id);
 }
 
-static void open_answered(struct broker_call *broker, int error, const void *body)
+static void own_answered(struct broker_call *broker, int error, const void *body)
 {
 	struct question *q = CONTAINER_OF(broker, struct question, broker);
 	struct shortcut *s = q->shortcut;
-	struct broker_call *open;
+	struct broker_call *own;
 
 	end_question(q);
 	if (error == 0)
 		heard(s);
-	open = q->open;
-	if (open) {
-		open->fd = broker->fd;
-		open->done(open, error, body);
-	} else if (error == 0) {
+	own = q->own;
+	if (own) {
+		own->fd = broker->fd;
+		own->done(own, error, body);
+	} else if (error == 0 && q->type == BROKER_OPEN) {
 		give_back(s->fs, body);
 	}
 	free(q);
@@ -162,8 +163,8 @@ static void will_tick(struct shortcut *s)
 		probe_wake(s->fs->probe);
 }
 
-/* Remembers a question before it is sent, of a call or of an open. NULL without memory. */
-static struct question *ask(struct shortcut *s, struct nfs_call *call, struct broker_call *open,
+/* Remembers a question before it is sent. NULL without memory. */
+static struct question *ask(struct shortcut *s, uint32_t type, struct nfs_call *call, struct broker_call *own,
 	void (*done)(struct broker_call *broker, int error, const void *body))
 {
 	struct question *q = calloc(1, sizeof(*q));
@@ -173,7 +174,8 @@ static struct question *ask(struct shortcut *s, struct nfs_call *call, struct br
 	q->broker.done = done;
 	q->shortcut = s;
 	q->call = call;
-	q->open = open;
+	q->own = own;
+	q->type = type;
 	q->since = now_ms();
 	q->generation = fs_generation(s->fs);
 	{
@@ -187,7 +189,8 @@ static struct question *ask(struct shortcut *s, struct nfs_call *call, struct br
 static bool ask_name(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_lookup body;
-	struct question *q = broker_lookup_of_nfs(call, &body) ? ask(s, call, NULL, lookup_answered) : NULL;
+	struct question *q =
+		broker_lookup_of_nfs(call, &body) ? ask(s, BROKER_LOOKUP, call, NULL, lookup_answered) : NULL;
 
 	if (q)
 		probe_send(s->fs->probe, &q->broker, BROKER_LOOKUP, &body, sizeof(body));
@@ -197,27 +200,33 @@ static bool ask_name(struct shortcut *s, struct nfs_call *call)
 static bool ask_attributes(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_open body = {.fh = request_broker_fh(&call->fh), .flags = BROKER_OPEN_ATTR};
-	struct question *q = ask(s, call, NULL, attributes_answered);
+	struct question *q = ask(s, BROKER_OPEN, call, NULL, attributes_answered);
 
 	if (q)
 		probe_send(s->fs->probe, &q->broker, BROKER_OPEN, &body, sizeof(body));
 	return q != NULL;
 }
 
+static void ask_own(struct shortcut *s, struct broker_call *call, bool stalled, uint32_t type, const void *body,
+	uint32_t size)
+{
+	struct question *q = stalled ? NULL : ask(s, type, NULL, call, own_answered);
+
+	if (!q) {
+		call->done(call, stalled ? -ETIMEDOUT : -ENOMEM, NULL);
+		return;
+	}
+	probe_send(s->fs->probe, &q->broker, type, body, size);
+}
+
 void shortcut_open(struct shortcut *s, struct broker_call *call, const struct broker_open *body)
 {
-	struct question *q;
+	ask_own(s, call, s->opens_stalled, BROKER_OPEN, body, sizeof(*body));
+}
 
-	if (s->opens_stalled) {
-		call->done(call, -ETIMEDOUT, NULL);
-		return;
-	}
-	q = ask(s, NULL, call, open_answered);
-	if (!q) {
-		call->done(call, -ENOMEM, NULL);
-		return;
-	}
-	probe_send(s->fs->probe, &q->broker, BROKER_OPEN, body, sizeof(*body));
+void shortcut_digest(struct shortcut *s, struct broker_call *call, const struct broker_digest *body)
+{
+	ask_own(s, call, s->changes.stalled, BROKER_DIGEST, body, sizeof(*body));
 }
 
 /* True if the sidecar will answer the call, or hand it on. */
@@ -339,23 +348,26 @@ struct server *shortcut_nfs(struct shortcut *s)
 
 /* ---- questions that wait ---- */
 
-/* Who asked a question that waits too long; its answer will find nobody. False if none does. *ret_left: questions wait.
+/*
+ * Who asked a question that waits too long; its answer will find nobody. False if none does. *ret_opens: it is OPEN.
+ * *ret_left: questions wait.
  */
-static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret_call, struct broker_call **ret_open,
-	bool *ret_left)
+static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret_call, struct broker_call **ret_own,
+	bool *ret_opens, bool *ret_left)
 {
 	LOCKED(&s->lock);
 	*ret_left = false;
 	LIST_FOREACH (pos, &s->questions) {
 		struct question *q = CONTAINER_OF(pos, struct question, node);
-		bool waits = q->call || q->open;
-		unsigned patience_ms = q->open ? SHORTCUT_OPEN_PATIENCE_MS : SHORTCUT_PATIENCE_MS;
+		bool waits = q->call || q->own, opens = q->own && q->type == BROKER_OPEN;
+		unsigned patience_ms = opens ? SHORTCUT_OPEN_PATIENCE_MS : SHORTCUT_PATIENCE_MS;
 
 		*ret_left |= waits;
 		if (!waits || now - q->since < patience_ms)
 			continue;
 		*ret_call = STEAL_PTR(q->call);
-		*ret_open = STEAL_PTR(q->open);
+		*ret_own = STEAL_PTR(q->own);
+		*ret_opens = opens;
 		return true;
 	}
 	return false;
@@ -363,19 +375,19 @@ static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret
 
 int shortcut_housekeep(struct shortcut *s)
 {
-	struct broker_call *open;
+	struct broker_call *own;
 	struct nfs_call *call;
-	bool left, changing = changes_housekeep(&s->changes);
+	bool opens, left, changing = changes_housekeep(&s->changes);
 	int looks_ms = memory_housekeep(&s->memory);
 
-	while (take_overdue(s, now_ms(), &call, &open, &left)) {
+	while (take_overdue(s, now_ms(), &call, &own, &opens, &left)) {
 		s->changes.stalled = true;
 		if (call) {
 			to_server(&s->memory, call);
 			continue;
 		}
-		s->opens_stalled = true;
-		open->done(open, -ETIMEDOUT, NULL);
+		s->opens_stalled = s->opens_stalled || opens;
+		own->done(own, -ETIMEDOUT, NULL);
 	}
 	if (left || changing || atomic_exchange(&s->used, false))
 		return looks_ms < 0 ? TICK_MS : MIN(looks_ms, TICK_MS);

@@ -52,10 +52,12 @@ struct server *shortcut_server(struct shortcut *s);
 struct server *shortcut_nfs(struct shortcut *s);
 
 /*
- * Asks the sidecar by BROKER_OPEN on behalf of a handler, not of a call. call: the handler's, with done(), which gets
- * the reply, or -ENOTCONN, -ETIMEDOUT or -ENOMEM without one, perhaps before this function returns. Any thread.
+ * Asks the sidecar by BROKER_OPEN or BROKER_DIGEST on behalf of a handler, not of a call. call: the handler's, with
+ * done(), which gets the reply, or -ENOTCONN, -ETIMEDOUT or -ENOMEM without one, perhaps before this function returns.
+ * Any thread.
  */
 void shortcut_open(struct shortcut *s, struct broker_call *call, const struct broker_open *body);
+void shortcut_digest(struct shortcut *s, struct broker_call *call, const struct broker_digest *body);
 
 /*
  * Gives questions that wait too long to the NFS server, and ends changes whose callers were killed. On the probe's

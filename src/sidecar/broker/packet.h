@@ -26,6 +26,7 @@ struct packet {
 		struct broker_truncate truncate;
 		struct broker_sync_dir sync_dir;
 		struct broker_lookup lookup;
+		struct broker_digest digest;
 		struct broker_make make;
 		struct broker_symlink symlink;
 		struct broker_remove remove;

@@ -13,7 +13,6 @@
 
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
-#include "table/keyed_hash.h"
 
 bool names_is_text(const char *text, size_t room)
 {
@@ -169,6 +168,62 @@ uint32_t names_directory_acl(int fd)
 	return errno == ENODATA || errno == EOPNOTSUPP ? BROKER_ATTR_NO_ACL : 0;
 }
 
+static bool is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked)
+{
+	_cleanup_close_ int dir = export_mount_directory(g->at->mount, &g->at->handle);
+	struct access_file file = {.fd = dir};
+	struct broker_attr attr;
+	struct broker_cred cred;
+	enum reason reason;
+	struct statx stx;
+	bool may;
+	int r = dir < 0 ? dir : grant_attributes(dir, &stx, &attr);
+
+	if (r >= 0)
+		r = grant_squash(g, asked, &cred, &reason);
+	if (r < 0)
+		return r;
+	file.mode = stx.stx_mode;
+	file.uid = stx.stx_uid;
+	file.gid = stx.stx_gid;
+	r = g->server->access(&file, &cred, false);
+	if (r < 0 || (r & NFS_ACCESS_READ) == 0)
+		return r < 0 ? r : -EACCES;
+	may = thread_cred_become(&cred) >= 0 && thread_cred_allows(dir, R_OK);
+	thread_cred_restore();
+	if (!may)
+		return -EACCES;
+	r = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	return r < 0 ? -errno : r;
+}
+
+int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret)
+{
+	_Alignas(struct dirent64) char entries[32768];
+	unsigned names = 0;
+	uint64_t sum = 0;
+	ssize_t size;
+
+	while ((size = getdents64(fd, entries, sizeof(entries))) > 0)
+		for (ssize_t at = 0; at < size;) {
+			const struct dirent64 *e = (const struct dirent64 *)(entries + at);
+
+			at += e->d_reclen;
+			if (is_dot(e->d_name))
+				continue;
+			if (++names > NAMES_DIGEST_MAX)
+				return -E2BIG;
+			sum += siphash_of_pair(key, e->d_ino, e->d_name, strlen(e->d_name));
+		}
+	*ret = sum;
+	return size < 0 ? -errno : 0;
+}
+
 uint32_t names_directory_empty(int fd)
 {
 	_Alignas(struct dirent64) char entries[512];
@@ -177,7 +232,7 @@ uint32_t names_directory_empty(int fd)
 	for (ssize_t at = 0; at < size;) {
 		const struct dirent64 *e = (const struct dirent64 *)(entries + at);
 
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+		if (!is_dot(e->d_name))
 			return 0;
 		at += e->d_reclen;
 	}

@@ -11,6 +11,9 @@
 
 #include "sidecar/grant/grant.h"
 #include "sidecar/names/alone.h"
+#include "table/keyed_hash.h"
+
+#define NAMES_DIGEST_MAX 65536 /* some 20 ms of a worker */
 
 struct names_directory {
 	int fd; /* O_PATH; -1: none */
@@ -63,6 +66,19 @@ void names_directory_after(struct names_directory *d, struct broker_wcc *ret);
 
 /* True if the kernel lets the thread's present credentials change names here; false on what is read-only. */
 bool names_directory_may_change(const struct names_directory *d);
+
+/*
+ * An O_RDONLY descriptor, which the caller owns, of the directory at g->at, whose names the squashed credential may
+ * read by the server's own rule and by the kernel's. A negative errno: only the server can tell. Reading by the
+ * descriptor leaves the directory's atime as it is.
+ */
+int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked);
+
+/*
+ * Reads the names by that descriptor, from the begin: *ret is the digest of BROKER_DIGEST. 0 or a negative errno;
+ * -E2BIG for more than NAMES_DIGEST_MAX names. May wait for a disk.
+ */
+int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret);
 
 /*
  * BROKER_ATTR_NO_ACL, if the filesystem has no ACL for the directory behind this descriptor, which may be O_PATH; or 0.

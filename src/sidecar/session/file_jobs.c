@@ -74,8 +74,21 @@ static int64_t truncate_as(const struct file_job *job, struct broker_attr *ret_a
 	return r < 0 ? r : grant_attributes(target, &stx, ret_attr);
 }
 
-/* Runs a job. Only TRUNCATE sets *ret_attr. */
-static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
+/* The part of a reply that the result does not tell. */
+struct outcome {
+	struct broker_attr attr; /* TRUNCATE, DIGEST */
+	uint64_t digest;
+};
+
+static int64_t read_names(const struct file_job *job, struct outcome *ret)
+{
+	struct statx stx;
+	int r = grant_attributes(job->fd, &stx, &ret->attr);
+
+	return r < 0 ? r : names_directory_digest(job->fd, &job->digest.key, &ret->digest);
+}
+
+static int64_t run(const struct file_job *job, struct outcome *ret)
 {
 	off_t at;
 
@@ -91,7 +104,9 @@ static int64_t run(const struct file_job *job, struct broker_attr *ret_attr)
 		at = lseek(job->fd, (off_t)job->range.offset, (int)job->range.how);
 		return at < 0 ? -errno : at;
 	case BROKER_TRUNCATE:
-		return truncate_as(job, ret_attr);
+		return truncate_as(job, &ret->attr);
+	case BROKER_DIGEST:
+		return read_names(job, ret);
 	default:
 		return change_as(job);
 	}
@@ -106,9 +121,19 @@ static int answer_change(const struct file_jobs *q, const struct file_job *job)
 	return packet_reply(q->socket, q->counters, job->type, job->request, reply, c->given);
 }
 
-static int answer(const struct file_jobs *q, const struct file_job *job, int64_t result, const struct broker_attr *attr)
+static int answer_digest(const struct file_jobs *q, const struct file_job *job, int64_t result, const struct outcome *o)
 {
-	struct broker_truncated truncated = {.error = (int32_t)result, .attr = *attr};
+	struct broker_digested reply = {.error = (int32_t)result,
+		.reason = result == -EAGAIN ? REASON_LIMIT : REASON_SERVER_DECIDES};
+
+	if (result == 0)
+		reply = (struct broker_digested){.watched = job->digest.watched, .digest = o->digest, .dir = o->attr};
+	return packet_reply(q->socket, q->counters, job->type, job->request, &reply, -1);
+}
+
+static int answer(const struct file_jobs *q, const struct file_job *job, int64_t result, const struct outcome *o)
+{
+	struct broker_truncated truncated = {.error = (int32_t)result, .attr = o->attr};
 	struct broker_amount amount = {.error = (int32_t)MIN(result, 0), .amount = (uint64_t)MAX(result, 0)};
 	struct broker_status status = {.error = (int32_t)result,
 		.reason = result == -EAGAIN ? REASON_LIMIT : REASON_NONE};
@@ -116,6 +141,8 @@ static int answer(const struct file_jobs *q, const struct file_job *job, int64_t
 
 	if (job->names != NULL)
 		return answer_change(q, job);
+	if (job->type == BROKER_DIGEST)
+		return answer_digest(q, job, result, o);
 	if (job->type == BROKER_TRUNCATE)
 		reply = &truncated;
 	else if (job->type == BROKER_COMMIT || job->type == BROKER_FALLOCATE || job->type == BROKER_SYNC_DIR)
@@ -157,8 +184,8 @@ static void *work(void *arg)
 
 	own_threads_add(q->own);
 	while (take(q, &job) >= 0) {
-		struct broker_attr attr = {0};
-		int64_t r = run(&job, &attr);
+		struct outcome o = {0};
+		int64_t r = run(&job, &o);
 
 		close_fdp(&job.fd);
 		close_fdp(&job.target);
@@ -166,7 +193,7 @@ static void *work(void *arg)
 		 * If the client does not read, the session ends. The client must not see the end before the last
 		 * change is made, so that this end of the connection stays open for sending.
 		 */
-		if (answer(q, &job, r, &attr) < 0)
+		if (answer(q, &job, r, &o) < 0)
 			(void)shutdown(q->socket, SHUT_RD);
 		drop(&job);
 	}
@@ -300,7 +327,7 @@ int file_jobs_add(struct file_jobs *q, const struct file_job *job)
 
 int file_jobs_refuse(const struct file_jobs *q, const struct file_job *job, int error)
 {
-	static const struct broker_attr none;
+	static const struct outcome none;
 
 	return answer(q, job, error, &none);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * A session's operations on files that may take long: fsync, fallocate, seek, copy, truncate, changes of names. Worker
- * threads perform them, so that the session can handle other requests in the meantime. The workers share the session's
- * descriptor table, and reply on the session's socket. Each job owns duplicates of its descriptors; duplicates share
- * the open file, which keeps write errors for fsync. A worker starts when a job comes and no worker is idle, and stays
- * until the session ends.
+ * A session's operations on files that may take long: fsync, fallocate, seek, copy, truncate, the reading of
+ * directories, changes of names. Worker threads perform them, so that the session can handle other requests in the
+ * meantime. The workers share the session's descriptor table, and reply on the session's socket. Each job owns
+ * duplicates of its descriptors; duplicates share the open file, which keeps write errors for fsync. A worker starts
+ * when a job comes and no worker is idle, and stays until the session ends.
  *
  * One commit of a filesystem's journal serves all fsyncs that wait when it begins: 64 threads that write and fsync
  * files on a disk, without a mount, need 0.12 to 0.3 of the time with 16 syncs at once in place of 4. Through a mount
@@ -44,15 +44,20 @@
 #define FILE_JOBS_PENDING 256
 
 struct file_job {
-	uint32_t type; /* BROKER_COMMIT, FALLOCATE, SEEK, COPY, TRUNCATE, SYNC_DIR, and those of struct name_change */
+	uint32_t type; /* BROKER_COMMIT, FALLOCATE, SEEK, COPY, TRUNCATE, SYNC_DIR, DIGEST, those of struct name_change
+			*/
 	uint64_t request;
-	int fd;                  /* the file to read or sync: COMMIT, SYNC_DIR, SEEK, COPY's source; else -1 */
+	int fd;                  /* the file to read or sync: COMMIT, SYNC_DIR, DIGEST, SEEK, COPY's source; else -1 */
 	int target;              /* the file to change: FALLOCATE, COPY, TRUNCATE; else -1 */
 	struct broker_cred cred; /* the credential for the change */
 	union {
 		struct broker_range range;
 		struct broker_copy copy;
 		uint64_t size; /* TRUNCATE */
+		struct {
+			struct hash_key key;
+			bool watched; /* the reply says so */
+		} digest;
 	};
 	struct name_change *names; /* a change of names or attributes; else NULL. The job's, once it is added */
 };

@@ -348,6 +348,24 @@ static int on_sync_dir(struct session *s, struct packet *p)
 	return add_job(s, p, 0, &job);
 }
 
+static int on_digest(struct session *s, struct packet *p)
+{
+	const struct broker_digest *body = &p->body.digest;
+	struct file_job job = {.target = -1, .digest.key = {body->key[0], body->key[1]}};
+	struct location at;
+	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
+	enum reason reason = session_find_claimed(s, &body->dir, &body->cred, &at);
+	_cleanup_close_ int fd = -1;
+
+	if (reason != REASON_NONE)
+		return session_reply(s, p,
+			&(struct broker_digested){.error = session_error_of(reason), .reason = reason}, -1);
+	job.digest.watched = listener_watch(s->listener, at.mount, &at.handle, &body->dir, true);
+	fd = names_directory_to_read(&g, &body->cred);
+	job.fd = fd;
+	return add_job(s, p, fd, &job);
+}
+
 /* ---- all requests, by type ---- */
 
 static const session_handler_fn handlers[] = {
@@ -370,6 +388,7 @@ static const session_handler_fn handlers[] = {
 	[BROKER_RENAME] = session_on_rename,
 	[BROKER_LINK] = session_on_link,
 	[BROKER_SETATTR] = session_on_setattr,
+	[BROKER_DIGEST] = on_digest,
 };
 
 session_handler_fn session_handler(uint32_t type)

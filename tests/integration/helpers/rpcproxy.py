@@ -44,13 +44,13 @@ def hang_up(sock):
 
 class Proxy:
     """drop_after(name): the server does the next request of that procedure, and its connection is lost before the
-    answer."""
+    answer. replaces: a pair of byte strings of equal length, the first of which is replaced in all answers; or None."""
 
     def __init__(self, port, server=("127.0.0.1", 2049), source="127.0.0.2", address=None):
         self.server, self.source = server, source
         self.listener = socket.create_server((address, port), backlog=64) if address else \
             socket.create_server(("", port), family=socket.AF_INET6, backlog=64, dualstack_ipv6=True)
-        self.armed = None
+        self.armed = self.replaces = None
         self.before_reconnect = None     # called while the connection is lost
         self.dropped = 0
         self.requests = []               # (procedure, xid, source port) as they came
@@ -105,7 +105,7 @@ class Proxy:
                             if self.before_reconnect:
                                 self.before_reconnect()
                             return
-                        client.sendall(record)
+                        client.sendall(record.replace(*self.replaces) if self.replaces else record)
         except OSError:
             pass
         finally:

@@ -207,10 +207,12 @@ static void the_hash_depends_on_the_key_and_each_byte(void **state)
 static void the_hash_of_a_pair_is_that_of_both_parts_in_a_row(void **state)
 {
 	static const uint8_t both[] = {7, 0, 0, 0, 0, 0, 0, 0, 'a', 'b', 'c'};
+	static const struct hash_key key = {1, 2};
 
 	assert_int_equal(keyed_hash_of_pair(7, "abc", 3), keyed_hash(both, sizeof(both)));
 	assert_int_not_equal(keyed_hash_of_pair(8, "abc", 3), keyed_hash_of_pair(7, "abc", 3));
 	assert_int_not_equal(keyed_hash_of_pair(0, "abc", 3), keyed_hash("abc", 3));
+	assert_int_equal(siphash_of_pair(&key, 7, "abc", 3), siphash(&key, both, sizeof(both)));
 }
 
 static void the_key_of_the_process_is_constant_and_secret(void **state)

@@ -135,6 +135,136 @@ static void an_open_without_permission_reads_past_the_listing(void **state)
 	close_directory(&first);
 }
 
+/* ---- the sum ---- */
+
+static const struct hash_key key = {1, 2};
+static const struct nfs_entry entries[] = {{.name = ".", .fileid = 1, .cookie = 10},
+	{.name = "a", .fileid = 2, .cookie = 30}, {.name = "b", .fileid = 3, .cookie = 20},
+	{.name = "c", .fileid = 4, .cookie = 40}};
+
+/* So many entries, as one part. */
+static void add_part(struct listing_sum *s, unsigned begin, unsigned count)
+{
+	uint64_t at = begin == 0 ? 0 : entries[begin - 1].cookie;
+
+	listing_part(dir, 0);
+	listing_sum_part(s, at);
+	for (unsigned n = begin; n < begin + count; n++) {
+		listing_sum_entry(s, &key, at, &entries[n]);
+		at = entries[n].cookie;
+	}
+}
+
+static void end_listing(struct listing_sum *s)
+{
+	listing_part(dir, 0);
+	listing_sum_part(s, entries[3].cookie);
+	listing_sum_end(s, dir, entries[3].cookie);
+}
+
+static uint64_t digest(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned n = 1; n < ARRAY_SIZE(entries); n++)
+		sum += siphash_of_pair(&key, entries[n].fileid, entries[n].name, strlen(entries[n].name));
+	return sum;
+}
+
+static void a_listing_with_the_digest_of_the_directory_is_kept(void **state)
+{
+	struct listing_sum s = {0};
+
+	told(1);
+	assert_false(open_directory(&first, NULL));
+	add_part(&s, 0, 2);
+	assert_false(listing_needs_digest(&fs, dir));
+	add_part(&s, 2, 2);
+	end_listing(&s);
+	close_directory(&first);
+	assert_true(listing_needs_digest(&fs, dir));
+	assert_false(listing_is_good(&fs, dir));
+	listing_digest(dir, digest() + 1, known_state(dir));
+	assert_false(listing_is_good(&fs, dir));
+	listing_digest(dir, digest(), known_state(dir));
+	assert_true(listing_is_good(&fs, dir));
+	assert_false(listing_needs_digest(&fs, dir));
+	told(2);
+	assert_false(listing_is_good(&fs, dir));
+}
+
+static void the_digest_of_an_earlier_state_proves_nothing(void **state)
+{
+	struct listing_sum s = {0};
+	uint64_t before;
+
+	told(1);
+	assert_false(open_directory(&first, NULL));
+	add_part(&s, 0, 4);
+	end_listing(&s);
+	close_directory(&first);
+	before = known_state(dir);
+	told(2);
+	listing_digest(dir, digest(), before);
+	assert_false(listing_is_good(&fs, dir));
+}
+
+static void a_listing_that_is_dropped_meanwhile_is_not_kept(void **state)
+{
+	struct listing_sum s = {0};
+
+	told(1);
+	assert_false(open_directory(&first, NULL));
+	add_part(&s, 0, 4);
+	end_listing(&s);
+	close_directory(&first);
+	assert_false(open_directory(&first, NULL)); /* before the sidecar has answered */
+	listing_digest(dir, digest(), known_state(dir));
+	assert_false(listing_is_good(&fs, dir));
+	close_directory(&first);
+}
+
+static void the_sum_follows_the_kernel(void **state)
+{
+	static const unsigned parts[][4][2] = {
+		{{0, 2}, {1, 3}},         /* the kernel has added the second entry, although its reader had no room */
+		{{0, 3}, {0, 1}, {3, 1}}, /* rewinddir(3) */
+		{{0, 1}, {2, 2}},         /* seekdir(3) over an entry */
+		{{1, 3}},
+		{{0, 3}},
+	};
+	static const bool whole[] = {true, false, false, false, false};
+
+	for (unsigned n = 0; n < ARRAY_SIZE(parts); n++) {
+		struct listing_sum s = {0};
+
+		told(n + 1);
+		assert_false(open_directory(&first, NULL));
+		for (unsigned m = 0; m < ARRAY_SIZE(parts[n]) && parts[n][m][1] > 0; m++)
+			add_part(&s, parts[n][m][0], parts[n][m][1]);
+		end_listing(&s);
+		close_directory(&first);
+		assert_int_equal(listing_needs_digest(&fs, dir), whole[n]);
+		if (whole[n])
+			listing_digest(dir, digest(), known_state(dir));
+		assert_int_equal(listing_is_good(&fs, dir), whole[n]);
+	}
+}
+
+static void a_listing_after_the_end_has_no_sum(void **state)
+{
+	struct listing_sum s = {0};
+
+	told(1);
+	assert_false(open_directory(&first, NULL));
+	add_part(&s, 0, 4);
+	end_listing(&s);
+	add_part(&s, 0, 4); /* the kernel reads again, because the directory has changed */
+	end_listing(&s);
+	close_directory(&first);
+	assert_false(listing_needs_digest(&fs, dir));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -143,6 +273,11 @@ int main(void)
 		TEST(batches_of_different_states_are_no_listing),
 		TEST(opens_beside_another_read_past_the_listing),
 		TEST(an_open_without_permission_reads_past_the_listing),
+		TEST(a_listing_with_the_digest_of_the_directory_is_kept),
+		TEST(the_digest_of_an_earlier_state_proves_nothing),
+		TEST(a_listing_that_is_dropped_meanwhile_is_not_kept),
+		TEST(the_sum_follows_the_kernel),
+		TEST(a_listing_after_the_end_has_no_sum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,7 @@ static const struct {
 	{BROKER_TRUNCATE, 232, 112, SESSION_READY, false, 0, 132},
 	{BROKER_SYNC_DIR, 224, 24, SESSION_READY, false, 0, 132},
 	{BROKER_LOOKUP, 484, 336, SESSION_READY, false, 0, 132},
+	{BROKER_DIGEST, 240, 128, SESSION_READY, false, 0, 132},
 	{BROKER_MAKE, 500, 408, SESSION_READY, false, 0, 132},
 	{BROKER_SYMLINK, 996, 408, SESSION_READY, false, 0, 132},
 	{BROKER_REMOVE, 484, 504, SESSION_READY, false, 0, 132},
@@ -128,7 +129,7 @@ static void there_are_no_other_messages(void **state)
 		packets += length != 0;
 	}
 	assert_int_equal(messages, ARRAY_SIZE(expected));
-	assert_int_equal(packets, 42);
+	assert_int_equal(packets, 44);
 }
 
 static void every_request_and_nothing_else_has_a_handler(void **state)
