@@ -227,15 +227,25 @@ static void walk_ended(struct request *r, const struct inode *i)
 }
 
 /*
+ * True if link(2) depends on bits of the mode that the next write takes away. The kernel lets no stranger link a file with
+ * set-id bits (fs/namei.c safe_hardlink_source), goes by the mode from the last answer, and does not ask before.
+ */
+static bool has_set_id(const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && (st->st_mode & (S_ISUID | S_ISGID)) != 0;
+}
+
+/*
  * The kernel walks a cached name for every caller without a question, but only the server knows who may search the
  * directory (ACLs, squash). So the kernel may cache a name only if everybody may search the directory. It may not cache
- * the name of a special file, because each caller needs an answer of its own (special_file.h).
+ * the name of a special file, because each caller needs an answer of its own (special_file.h), nor that of a file with
+ * set-id bits. ret->attr is filled in.
  */
 static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_param *ret)
 {
 	struct fs *fs = r->fs;
 
-	if (!is_special_file(i->type))
+	if (!is_special_file(i->type) && !has_set_id(&ret->attr))
 		ret->entry_timeout = known_entry_seconds(fs, r->inode2 ? r->inode2 : r->inode, i);
 	ret->ino = i->number;
 	ret->generation = i->generation;
