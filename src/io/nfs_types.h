@@ -135,7 +135,7 @@ struct nfs_acls {
  */
 struct nfs_look {
 	const struct nfs_fh *fh;
-	int error;    /* 0, or -EAGAIN: not answered */
+	int error;    /* 0; -ESTALE: no such file; -EAGAIN: not answered */
 	bool has_acl; /* and so the server may have answered from its memory; the rest is not told */
 	bool has_mtime;
 	struct timespec mtime;

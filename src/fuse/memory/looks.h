@@ -6,9 +6,9 @@
  * the CPU time that GETACL takes (localiofs-compare(7)).
  *
  * What COMPOUND does not answer is asked by GETACL: all looks of a server that has NFSv4 switched off or refuses these
- * handles, and of a COMPOUND that ends at a file that is gone. After LOOKS_REFUSALS requests in a row of which not one
- * look was answered, and after one that was evidently answered from memory, the mount sends no more of them. A server
- * with ACLs looks by COMMIT only.
+ * handles, and those behind a file that is gone, at which a COMPOUND ends. After LOOKS_REFUSALS requests in a row of
+ * which not one look was answered, and after one that was evidently answered from memory, the mount sends no more of
+ * them. A server with ACLs looks by COMMIT only.
  *
  * struct looks belongs to struct memory; its members are constant, but refusals. Any thread may send. answered() runs
  * on the thread of the server.

@@ -227,8 +227,8 @@ static void walk_ended(struct request *r, const struct inode *i)
 }
 
 /*
- * True if link(2) depends on bits of the mode that the next write takes away. The kernel lets no stranger link a file with
- * set-id bits (fs/namei.c safe_hardlink_source), goes by the mode from the last answer, and does not ask before.
+ * True if link(2) depends on bits of the mode that the next write takes away. The kernel lets no stranger link a file
+ * with set-id bits (fs/namei.c safe_hardlink_source), goes by the mode from the last answer, and does not ask before.
  */
 static bool has_set_id(const struct stat *st)
 {

@@ -78,18 +78,28 @@ static int take_attributes(const fattr4 *a, struct nfs_look *ret)
 	return 0;
 }
 
-/* The results may be misaligned in libnfs's memory, so each is copied. */
+/* A result with its status, which stands first in each. It may be misaligned in libnfs's memory, so it is copied. */
+static int take_result(const COMPOUND4res *res, size_t n, nfs_opnum4 type, nfs_resop4 *ret)
+{
+	if (n >= res->resarray.resarray_len)
+		return -EAGAIN;
+	memcpy(ret, res->resarray.resarray_val + n, sizeof(*ret));
+	if (ret->resop != type)
+		return -EAGAIN;
+	if (ret->nfs_resop4_u.opputfh.status == NFS4ERR_STALE)
+		return -ESTALE;
+	return ret->nfs_resop4_u.opputfh.status == NFS4_OK ? 0 : -EAGAIN;
+}
+
 static int take_look(const COMPOUND4res *res, unsigned n, struct nfs_look *ret)
 {
-	nfs_resop4 op[OPS_PER_LOOK];
+	size_t first = (size_t)OPS_PER_LOOK * n;
+	nfs_resop4 op;
+	int r = take_result(res, first, OP_PUTFH, &op);
 
-	if (res->resarray.resarray_len < (size_t)OPS_PER_LOOK * (n + 1))
-		return -EAGAIN;
-	memcpy(op, res->resarray.resarray_val + (size_t)OPS_PER_LOOK * n, sizeof(op));
-	if (op[0].resop != OP_PUTFH || op[0].nfs_resop4_u.opputfh.status != NFS4_OK || op[1].resop != OP_GETATTR ||
-		op[1].nfs_resop4_u.opgetattr.status != NFS4_OK)
-		return -EAGAIN;
-	return take_attributes(&op[1].nfs_resop4_u.opgetattr.GETATTR4res_u.resok4.obj_attributes, ret);
+	if (r == 0)
+		r = take_result(res, first + 1, OP_GETATTR, &op);
+	return r < 0 ? r : take_attributes(&op.nfs_resop4_u.opgetattr.GETATTR4res_u.resok4.obj_attributes, ret);
 }
 
 void nfs4_decode_looks(struct nfs_call *call, const void *data)

@@ -80,6 +80,23 @@ static void a_look_that_is_not_answered_is_sent_alone(void **state)
 	assert_int_equal(m.sender.refusals, 0);
 }
 
+/* Removed trees make requests end at their first look. */
+static void files_that_are_gone_are_no_refusal(void **state)
+{
+	for (unsigned n = 0; n <= LOOKS_REFUSALS; n++) {
+		struct nfs_look *looks = ask_for_three();
+
+		looks[0].error = -ESTALE;
+		looks[1].error = looks[2].error = -EAGAIN;
+		answer(0);
+		assert_int_equal(called, 2);
+		answer_all(-ESTALE);
+		assert_int_equal(m.count, 0);
+	}
+	assert_int_equal(m.sender.refusals, 0);
+	assert_int_equal(fs.counters.refreshes_failed, 0);
+}
+
 static void a_server_with_acls_looks_by_commit_from_then_on(void **state)
 {
 	struct nfs_look *looks = ask_for_three();
@@ -250,6 +267,7 @@ int main(void)
 		TEST(looks_that_are_due_together_are_one_request),
 		TEST(a_look_alone_is_a_getacl),
 		TEST(a_look_that_is_not_answered_is_sent_alone),
+		TEST(files_that_are_gone_are_no_refusal),
 		TEST(a_server_with_acls_looks_by_commit_from_then_on),
 		TEST(a_server_that_refuses_is_asked_three_times_in_a_row),
 		TEST(a_server_that_answers_from_its_memory_is_asked_for_one_at_a_time),

@@ -291,15 +291,6 @@ static void an_impossible_look_is_not_answered(void **state)
 	assert_int_equal(look_with(*state, 0, LOOK_MTIME, 8)->error, -EAGAIN);      /* less than a time */
 	assert_int_equal(look_with(*state, 2, LOOK_MTIME, 12)->error, -EAGAIN);     /* more than was asked for */
 	assert_int_equal(look_with(*state, 0, LOOK_MTIME | 1, 12)->error, -EAGAIN); /* the same */
-	for (uint32_t status = 70; status < 72; status++) {
-		begin();
-		put_u32(status);
-		put_u32(0);
-		put_u32(1);
-		put_u32(22);
-		put_u32(status);
-		assert_int_equal(look_told(*state)->error, -EAGAIN); /* GETATTR was not done */
-	}
 	begin();
 	put_u32(0);
 	put_u32(0);
@@ -322,6 +313,31 @@ static void an_impossible_look_is_not_answered(void **state)
 	put_u32(22);
 	put_u32(0);
 	assert_int_equal(look_told(*state)->error, -EAGAIN); /* of another operation */
+}
+
+/* The COMPOUND ends at PUTFH or at the GETATTR behind it, with this status. */
+static int look_that_ends(struct liar *liar, bool at_getattr, uint32_t status)
+{
+	begin();
+	put_u32(status);
+	put_u32(0);
+	put_u32(at_getattr ? 2 : 1);
+	put_u32(22);
+	if (at_getattr) {
+		put_u32(0);
+		put_u32(9);
+	}
+	put_u32(status);
+	return look_told(liar)->error;
+}
+
+static void a_file_without_a_place_is_gone(void **state)
+{
+	for (int at_getattr = 0; at_getattr < 2; at_getattr++) {
+		assert_int_equal(look_that_ends(*state, at_getattr != 0, 70), -ESTALE);
+		assert_int_equal(look_that_ends(*state, at_getattr != 0, 13), -EAGAIN);
+		assert_int_equal(look_that_ends(*state, at_getattr != 0, 10001), -EAGAIN);
+	}
 }
 
 /* NFSv4 refuses the bytes that pad a handle of Ganesha in NFSv3. Other handles are sent as they are. */
@@ -544,6 +560,7 @@ int main(void)
 		TEST(impossible_acls_are_eio),
 		TEST(a_look_tells_the_mtime_or_that_there_are_acls),
 		TEST(an_impossible_look_is_not_answered),
+		TEST(a_file_without_a_place_is_gone),
 		TEST(looks_have_handles_of_nfsv4),
 		TEST(a_count_alone_can_be_asked_for),
 		TEST(acls_are_sent_as_they_are),
