@@ -102,7 +102,7 @@ struct broker_attr {
 	uint32_t flags; /* BROKER_ATTR_ */
 };
 
-/* Of a directory: a new and watched one in a reply to MAKE, and the directory of LOOKUP if the request asks. */
+/* Of a directory: a new and watched one in a reply to MAKE, and that of LOOKUP or OPEN if the request asks. */
 #define BROKER_ATTR_NO_ACL 1U /* its mode alone says who may search */
 #define BROKER_ATTR_EMPTY  2U /* MAKE: it had no name when it was watched already */
 
@@ -162,6 +162,8 @@ enum broker_open_flags {
 	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: a descriptor for reading and writing, if the rules allow it */
 	BROKER_OPEN_WANT_LOOK = 16, /* if the reply has no other descriptor: one with O_PATH, by which a client that the
 				       sidecar trusts sees the file's attributes for as long as it has an id */
+	BROKER_OPEN_WATCH = 32, /* with ATTR, of a directory: notices begin before the attributes are read, which tell
+				   BROKER_ATTR_NO_ACL */
 };
 
 struct broker_open {
@@ -181,7 +183,8 @@ struct broker_open_reply {
 	uint32_t root;      /* 1 if the credential is uid 0 after the squash, which may use reserved blocks */
 	uint32_t any_groups; /* 1 if access does not depend on the credential's other groups */
 	uint32_t watched; /* BROKER_OPEN_ATTR, and MAKE of a directory: 1 if the sidecar sends notices of its changes.
-				BROKER_OPEN_ATTR of a directory that is not watched begins that for later requests. */
+				BROKER_OPEN_ATTR of a directory that is not watched begins that, for later requests
+			     unless BROKER_OPEN_WATCH is set. */
 	struct broker_attr attr;
 };
 

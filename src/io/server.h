@@ -87,7 +87,7 @@ struct nfs_call {
 	/* CREATE: -EEXIST when the name exists, unless an earlier sending of this call has made the file. */
 	bool exclusive;
 	struct opening *opening;         /* CREATE: the opener's (fuse/shortcut/shortcut.h), or NULL */
-	bool asks_acl;                   /* LOOKUP: no_acl is wanted */
+	bool asks_acl;                   /* LOOKUP, and GETATTR of a directory: no_acl is wanted */
 	bool same_clock;                 /* CREATE: the server has this host's clock, because it is on this host */
 	struct nfs_verf create_verf;     /* the server's: names an exclusive CREATE */
 	uint32_t rdev_major, rdev_minor; /* MKNOD */
@@ -95,7 +95,7 @@ struct nfs_call {
 	int error;
 	bool by_sidecar; /* the sidecar has answered in the server's place (fuse/shortcut) */
 	bool watched;    /* the sidecar sends notices of changes of fh; MKDIR: of new_fh */
-	bool no_acl;     /* the sidecar says that fh, of LOOKUP, or new_fh, of MKDIR, has no ACL */
+	bool no_acl;     /* the sidecar says that fh, of LOOKUP or GETATTR, or new_fh, of MKDIR, has no ACL */
 	bool empty;      /* MKDIR: and that new_fh had no name when it was watched already */
 	bool has_attr;
 	struct nfs_attr attr; /* of the object; LOOKUP, CREATE...: of the new object */

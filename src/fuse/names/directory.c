@@ -180,16 +180,18 @@ static void ask_digest(struct opendir_request *o)
 
 /*
  * The caller may read the directory. A listing that may be good is compared with the sidecar's answer, which also
- * begins the notices without which no listing is good.
+ * begins the notices without which no listing is good, and without which the kernel may not believe the names that the
+ * listing brings.
  */
 static void opendir_allowed(struct opendir_request *o)
 {
 	struct fs *fs = o->r.fs;
-	bool begins = listing_may_begin(fs) && !fs_server_remembers(fs) && !known_has_notices(fs, o->r.inode);
+	bool walks = shortcut_reason(fs->shortcut) == REASON_NONE && known_wants_no_acl(fs, o->r.inode);
+	bool lacks = walks || (!fs_server_remembers(fs) && !known_has_notices(fs, o->r.inode));
 
 	if (listing_needs_digest(fs, o->r.inode))
 		ask_digest(o);
-	else if (listing_is_good(fs, o->r.inode) || begins)
+	else if (listing_is_good(fs, o->r.inode) || (lacks && listing_may_begin(fs)))
 		request_send(&o->r, NFS_GETATTR, directory_looked_at);
 	else
 		reply_opendir(o, LISTING_BEGIN);
@@ -332,6 +334,7 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 		known_name_listed(r->fs, r->inode, q->dir->epoch, e->name, &e->fh, r->asked)) {
 		r->entry_fh = e->fh;
 		r->entry_attr = e->attr;
+		r->listed = true;
 		if (request_make_entry(r, e->name, &entry, &i) < 0)
 			i = NULL;
 	} else if (e->has_attr) {

@@ -255,7 +255,8 @@ static void fill_entry(struct request *r, struct inode *i, struct fuse_entry_par
 
 /*
  * Fills in the attributes of a name. The server's attributes of a file with an id may be older than the file, so the
- * kernel must not believe them; but they do not take back attributes that it believes already.
+ * kernel must not believe them, unless a listing has found that they are not; but they do not take back attributes that
+ * it believes already.
  */
 static void fill_attributes(struct request *r, struct inode *i, struct fuse_entry_param *ret)
 {
@@ -267,7 +268,7 @@ static void fill_attributes(struct request *r, struct inode *i, struct fuse_entr
 		return;
 	}
 	ret->attr_timeout = request_tell_attributes(r, i, &r->entry_attr, &ret->attr);
-	if (held)
+	if (held && !r->listed)
 		ret->attr_timeout = 0;
 }
 

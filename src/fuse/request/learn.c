@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "fuse/lease/lease.h"
+#include "fuse/shortcut/shortcut.h"
 
 /* True if the call changes the request's inodes or their contents. */
 static bool call_changes(const struct request *r)
@@ -185,6 +186,12 @@ static void learn(struct request *r)
 		known_rights(fs, r->inode, &call->cred, NFS_ACCESS_LOOKUP, r->asked);
 		known_name(fs, r->inode, call->name, call->error == 0 ? &call->new_fh : NULL, r->asked);
 		break;
+	case NFS_GETATTR:
+		if (call->error < 0 || !call->no_acl)
+			break;
+		(void)known_attributes_watched(fs, r->inode, &call->attr, r->asked, call->watched);
+		known_no_acl(r->inode, &call->attr, r->asked);
+		break;
 	case NFS_ACCESS:
 		if (call->error < 0 || !call->has_attr)
 			break;
@@ -224,12 +231,25 @@ static void note_names(const struct request *r)
 	}
 }
 
+/*
+ * True if the sidecar should begin notices of the directory, and say whether it has an ACL. Not for GETATTR on a mount
+ * on which nobody walks: that mount stays without notices, and asleep.
+ */
+static bool asks_acl(const struct request *r)
+{
+	bool getattr = r->call.proc == NFS_GETATTR && r->inode->type == S_IFDIR &&
+		       nfs_fh_equal(&r->call.fh, &r->inode->fh) && r->fs->shortcut &&
+		       shortcut_reason(r->fs->shortcut) == REASON_NONE;
+
+	return (r->call.proc == NFS_LOOKUP || getattr) && known_wants_no_acl(r->fs, r->inode);
+}
+
 void learn_from_question(struct request *r)
 {
 	r->asked = attr_clock();
 	r->changes = call_changes(r);
 	r->changed = r->changed || r->changes;
-	r->call.asks_acl = r->call.proc == NFS_LOOKUP && known_wants_no_acl(r->fs, r->inode);
+	r->call.asks_acl = asks_acl(r);
 	if (!r->changes)
 		return;
 	note_names(r);

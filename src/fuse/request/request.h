@@ -35,6 +35,7 @@ struct request {
 	bool changes;   /* the present call changes an inode, and known_change_begin() was called */
 	bool changed;   /* the request has changed an inode; the kernel must not cache the answer's attributes */
 	bool looked;    /* the request has made the server look at the entry's file (server_refresh.h) */
+	bool listed;    /* of a listing: nothing has changed the entry's file since the server told its attributes */
 	struct broker_call broker;               /* a question to the sidecar about the entry's file */
 	void (*answered)(struct nfs_call *call); /* done() of request_send() */
 	struct behind_wait settled;

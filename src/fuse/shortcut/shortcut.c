@@ -120,6 +120,7 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	call->error = 0;
 	call->by_sidecar = true;
 	call->watched = reply->watched != 0;
+	call->no_acl = (reply->attr.flags & BROKER_ATTR_NO_ACL) != 0;
 	call->has_attr = true;
 	attr_of_broker(s->fs, &reply->attr, &call->attr);
 	call->done(call);
@@ -199,7 +200,8 @@ static bool ask_name(struct shortcut *s, struct nfs_call *call)
 
 static bool ask_attributes(struct shortcut *s, struct nfs_call *call)
 {
-	struct broker_open body = {.fh = request_broker_fh(&call->fh), .flags = BROKER_OPEN_ATTR};
+	struct broker_open body = {.fh = request_broker_fh(&call->fh),
+		.flags = BROKER_OPEN_ATTR | (call->asks_acl ? BROKER_OPEN_WATCH : 0)};
 	struct question *q = ask(s, BROKER_OPEN, call, NULL, attributes_answered);
 
 	if (q)

@@ -8,6 +8,7 @@
 
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
+#include "sidecar/names/directory.h"
 #include "sidecar/names/lookup.h"
 
 /* ---- OPEN, RELEASE ---- */
@@ -124,6 +125,28 @@ static int descriptor_to_look(struct session *s, const struct broker_open *reque
 	return export_mount_open_file(at->mount, &at->handle, EXPORT_MOUNT_PATH_ON_CLONE);
 }
 
+/* True if notices come of all changes from this moment on, or at least from the last one before. */
+static bool is_watched(struct session *s, const struct broker_open *request, const struct location *at)
+{
+	if ((request->flags & BROKER_OPEN_ATTR) == 0)
+		return false;
+	return (request->flags & BROKER_OPEN_WATCH) != 0
+		       ? listener_watch(s->listener, at->mount, &at->handle, &request->fh, true)
+		       : listener_watches(s->listener, at->mount, &at->handle);
+}
+
+/* The ACL is read after the attributes: a notice tells of one that is set in between. */
+static void tell_acl(const struct broker_open *request, const struct location *at, struct broker_open_reply *reply)
+{
+	_cleanup_close_ int fd = -1;
+
+	if ((request->flags & BROKER_OPEN_WATCH) == 0 || !reply->watched || !S_ISDIR(reply->attr.mode))
+		return;
+	fd = export_mount_directory(at->mount, &at->handle);
+	if (fd >= 0)
+		reply->attr.flags = names_directory_acl(fd);
+}
+
 static int on_open(struct session *s, struct packet *p)
 {
 	bool place = session_take_place(s, p->body.open.flags);
@@ -139,7 +162,7 @@ static int on_open(struct session *s, struct packet *p)
 		p->body.open.flags & BROKER_OPEN_ATTR ? NULL : &p->body.open.cred, &at);
 	struct grant grant = {.kept = -1, .given = -1};
 	bool asks = (p->body.open.flags & BROKER_OPEN_ATTR) != 0;
-	bool watched = reason == REASON_NONE && asks && listener_watches(s->listener, at.mount, &at.handle);
+	bool watched = reason == REASON_NONE && is_watched(s, &p->body.open, &at);
 	int r;
 
 	if (reason != REASON_NONE) {
@@ -149,6 +172,8 @@ static int on_open(struct session *s, struct packet *p)
 		grant_open(&g, &p->body.open, &reply, &grant);
 	}
 	reply.watched = watched;
+	if (reply.error == 0)
+		tell_acl(&p->body.open, &at, &reply);
 	if (reply.error == 0 && asks)
 		(void)listener_watch(s->listener, at.mount, &at.handle, &p->body.open.fh, S_ISDIR(reply.attr.mode));
 	session_settle_grant(s, place, &p->body.open.fh, p->body.open.flags, &reply, &grant, at.mount);
