@@ -27,10 +27,11 @@
 #define BROKER_MAX_FH      128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS  16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
 #define BROKER_MAX_MESSAGE 1024
-#define BROKER_MAX_NAME    255 /* bytes */
-#define BROKER_MAX_RELEASE 31  /* ids per message */
-#define BROKER_MAX_TARGET  511 /* bytes: longer targets of symbolic links go to the NFS server */
-#define BROKER_PEER_LEN    56  /* "[address]:port" and its NUL */
+#define BROKER_MAX_NAME    255   /* bytes */
+#define BROKER_MAX_RELEASE 31    /* ids per message */
+#define BROKER_MAX_DIGEST  65536 /* names of a directory, some 20 ms of a worker */
+#define BROKER_MAX_TARGET  511   /* bytes: longer targets of symbolic links go to the NFS server */
+#define BROKER_PEER_LEN    56    /* "[address]:port" and its NUL */
 
 enum broker_type {
 	/* requests, from the client */
@@ -282,7 +283,7 @@ struct broker_digest {
 	uint64_t key[2];
 };
 
-/* After any error the client knows nothing about the directory. */
+/* After any error the client knows nothing about the directory. -E2BIG: it has more than BROKER_MAX_DIGEST names. */
 struct broker_digested {
 	int32_t error;
 	uint32_t reason;

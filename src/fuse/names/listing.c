@@ -81,8 +81,10 @@ void listing_sum_entry(struct listing_sum *s, const struct hash_key *key, uint64
 	if (s->over || offset != s->end)
 		return;
 	s->end = e->cookie;
-	if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0)
-		s->digest += siphash_of_pair(key, e->fileid, e->name, strlen(e->name));
+	if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0)
+		return;
+	s->digest += siphash_of_pair(key, e->fileid, e->name, strlen(e->name));
+	s->over = ++s->names > BROKER_MAX_DIGEST;
 }
 
 void listing_sum_end(struct listing_sum *s, struct inode *dir, uint64_t offset)

@@ -72,8 +72,9 @@ void listing_digest(struct inode *dir, uint64_t digest, uint64_t state);
 struct listing_sum {
 	uint64_t digest;
 	uint64_t end; /* the offset at which the kernel's listing ends */
+	unsigned names;
 	bool begun;
-	bool over; /* the listing was whole, or begins anew: it is not known what the kernel has */
+	bool over; /* the listing was whole or is too long, or begins anew: it is not known what the kernel has */
 };
 
 /* A part is about to be answered from this offset on. */

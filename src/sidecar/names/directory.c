@@ -216,7 +216,7 @@ int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret)
 			at += e->d_reclen;
 			if (is_dot(e->d_name))
 				continue;
-			if (++names > NAMES_DIGEST_MAX)
+			if (++names > BROKER_MAX_DIGEST)
 				return -E2BIG;
 			sum += siphash_of_pair(key, e->d_ino, e->d_name, strlen(e->d_name));
 		}

@@ -13,8 +13,6 @@
 #include "sidecar/names/alone.h"
 #include "table/keyed_hash.h"
 
-#define NAMES_DIGEST_MAX 65536 /* some 20 ms of a worker */
-
 struct names_directory {
 	int fd; /* O_PATH; -1: none */
 	dev_t device;
@@ -76,7 +74,7 @@ int names_directory_to_read(const struct grant_context *g, const struct broker_c
 
 /*
  * Reads the names by that descriptor, from the begin: *ret is the digest of BROKER_DIGEST. 0 or a negative errno;
- * -E2BIG for more than NAMES_DIGEST_MAX names. May wait for a disk.
+ * -E2BIG for more than BROKER_MAX_DIGEST names. May wait for a disk.
  */
 int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret);
 

@@ -265,6 +265,28 @@ static void a_listing_after_the_end_has_no_sum(void **state)
 	assert_false(listing_needs_digest(&fs, dir));
 }
 
+static void a_long_listing_has_no_sum(void **state)
+{
+	for (unsigned more = 0; more < 2; more++) {
+		struct listing_sum s = {0};
+		char name[16];
+
+		told(more + 1);
+		assert_false(open_directory(&first, NULL));
+		listing_part(dir, 0);
+		listing_sum_part(&s, 0);
+		for (unsigned n = 0; n < BROKER_MAX_DIGEST + more; n++) {
+			struct nfs_entry e = {.name = name, .fileid = n, .cookie = n + 1};
+
+			(void)snprintf(name, sizeof(name), "%u", n);
+			listing_sum_entry(&s, &key, n, &e);
+		}
+		listing_sum_end(&s, dir, BROKER_MAX_DIGEST + more);
+		close_directory(&first);
+		assert_int_equal(listing_needs_digest(&fs, dir), more == 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -278,6 +300,7 @@ int main(void)
 		TEST(a_listing_that_is_dropped_meanwhile_is_not_kept),
 		TEST(the_sum_follows_the_kernel),
 		TEST(a_listing_after_the_end_has_no_sum),
+		TEST(a_long_listing_has_no_sum),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
