@@ -41,8 +41,7 @@ struct directory {
 	struct nfs_verf verf;
 	uint64_t epoch, asked; /* of the batch: known_epoch(), attr_clock() */
 	uint64_t came_ms;      /* when the batch came */
-	uint64_t state;        /* of the directory, when the batch was asked for */
-	bool of_state;         /* the directory was still in that state when the batch came */
+	uint64_t state;        /* of the directory, when the batch was asked for; 0: the answer does not prove it */
 	struct listed **batch;
 	size_t count;
 	uint64_t first; /* the offset at which the batch starts */
@@ -382,7 +381,7 @@ static bool reply_from_batch(struct readdir_request *q)
 		return false;
 	q->r.asked = d->asked;
 	if (d->fills)
-		listing_part(q->r.inode, d->of_state && !sums ? d->state : 0);
+		listing_part(q->r.inode, sums ? 0 : d->state);
 	if (sums)
 		listing_sum_part(&d->sum, at);
 	buf = malloc(q->size);
@@ -459,7 +458,8 @@ static int take_batch(struct readdir_request *q, const struct nfs_call *call)
 		d->batch[d->count++] = l;
 	}
 	d->verf = call->res.dir.verf;
-	d->of_state = call->dir.has_after && known_state(q->r.inode) == d->state;
+	if (!call->dir.has_after)
+		d->state = 0;
 	d->epoch = known_epoch(q->r.inode);
 	d->asked = q->r.asked;
 	d->came_ms = now_ms();
