@@ -432,7 +432,9 @@ struct broker_revoke {
  * system calls of a reply with watched = 1, until BROKER_NOTICE_DOUBT; those of names, mode, owner and ACL, that is,
  * and not those of data. A reply that was requested before a notice arrived may be older than the change.
  *
- * A notice carries a name only if some credential that this client may claim may read the directory now.
+ * A notice carries a name only if some credential that this client may claim may read the directory now. The same holds
+ * for notices of mode, owner and ACL of the files in such a directory whose handles were not told: the client may know
+ * them from a listing.
  */
 enum broker_notice_kind {
 	BROKER_NOTICE_DOUBT = 1,     /* notices were lost: any object may have changed, and none is watched any more */

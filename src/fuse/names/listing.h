@@ -9,8 +9,8 @@
  * (fs/fuse/readdir.c fuse_readdir_cached).
  *
  * All parts of a listing must be of one state (known_state()): of two batches from before and after a change, neither
- * is the directory. A batch is of the state from before its question, if the server told the directory's attributes with
- * it: when these show a change, or a notice tells of one, that state is over, and with it the listing.
+ * is the directory. A batch is of the state from before its question, if the server told the directory's attributes
+ * with it: when these show a change, or a notice tells of one, that state is over, and with it the listing.
  *
  * A server that remembers (fs_server_remembers()) proves nothing by its attributes: while NFS-Ganesha looks at a
  * directory that was changed past it, it answers READDIR with a part of the names, or with none, and tells the present

@@ -106,24 +106,63 @@ static struct change *append(struct listener *l)
 	return &l->queue[(l->first + l->count++) % NOTICES_QUEUE];
 }
 
-static void add_attributes(struct listener *l, struct told *e, bool own)
+/* Adds a change of attributes, unless it is the newest in the queue. */
+static void append_attributes(struct listener *l, const struct change *new)
 {
-	struct broker_fh fh;
 	struct change *last = &l->queue[(l->first + l->count - 1) % NOTICES_QUEUE], *c;
 
-	told_handle(e, &fh);
-	e->names = TOLD_NAMES_UNDECIDED;
-	e->turn++;
-	if (own)
-		return;
-	if (l->count > 0 && last->kind == BROKER_NOTICE_ATTR && memcmp(&last->fh, &fh, sizeof(fh)) == 0)
+	if (l->count > 0 && last->kind == new->kind && memcmp(&last->fh, &new->fh, sizeof(new->fh)) == 0 &&
+		last->child_length == new->child_length &&memcmp(last->child, new->child, new->child_length) == 0)
 		return;
 	c = append(l);
-	if (c == NULL)
-		return;
-	c->kind = BROKER_NOTICE_ATTR;
-	c->fh = fh;
-	c->name[0] = '\0';
+	if (c != NULL)
+		*c = *new;
+}
+
+static void add_attributes(struct listener *l, struct told *e, bool own)
+{
+	struct change new = {.kind = BROKER_NOTICE_ATTR};
+
+	told_handle(e, &new.fh);
+	e->names = TOLD_NAMES_UNDECIDED;
+	e->turn++;
+	if (!own)
+		append_attributes(l, &new);
+}
+
+static void set_directory(struct change *c, const struct told *dir)
+{
+	c->names = dir->names;
+	c->turn = dir->turn;
+	c->dir_type = dir->type;
+	c->dir_length = dir->fid_length;
+	memcpy(c->dir, dir->bytes, dir->fid_length);
+	told_handle(dir, &c->fh);
+	memcpy(c->fsid, dir->fsid, sizeof(c->fsid));
+}
+
+/* Whether the object's handle is one that the server could tell. */
+static bool set_child(struct change *c, const struct event_fid *object)
+{
+	if (object->length == 0 || object->length > sizeof(c->child))
+		return false;
+	c->child_type = object->type;
+	c->child_length = object->length;
+	memcpy(c->child, object->bytes, object->length);
+	return true;
+}
+
+/*
+ * Mode, owner or ACL of a file have changed whose directory the session was told, but not the file: the client may know
+ * it from a listing by the NFS server.
+ */
+static void add_child(struct listener *l, const struct told *dir, const struct event_fid *object)
+{
+	struct change new = {.kind = BROKER_NOTICE_ATTR};
+
+	set_directory(&new, dir);
+	if (set_child(&new, object))
+		append_attributes(l, &new);
 }
 
 static void add_name(struct listener *l, const struct told *dir, const struct notice_event *e)
@@ -134,29 +173,16 @@ static void add_name(struct listener *l, const struct told *dir, const struct no
 	if (c == NULL)
 		return;
 	c->kind = BROKER_NOTICE_DIRECTORY;
-	c->names = dir->names;
-	c->turn = dir->turn;
-	c->dir_type = dir->type;
-	c->dir_length = dir->fid_length;
-	memcpy(c->dir, dir->bytes, dir->fid_length);
+	set_directory(c, dir);
 	c->state = state < 0 ? BROKER_NAME_UNKNOWN : state == 0 ? BROKER_NAME_ABSENT : BROKER_NAME_PRESENT;
 	c->child_length = 0;
-	told_handle(dir, &c->fh);
-	memcpy(c->fsid, dir->fsid, sizeof(c->fsid));
 	if (e->name == NULL || strlen(e->name) >= sizeof(c->name))
 		return;
 	c->kind = BROKER_NOTICE_NAME;
 	memset(c->name, 0, sizeof(c->name));
 	memcpy(c->name, e->name, strlen(e->name));
-	if (state != 1)
-		return;
-	if (e->object.length > sizeof(c->child)) {
+	if (state == 1 && !set_child(c, &e->object))
 		c->state = BROKER_NAME_UNKNOWN;
-		return;
-	}
-	c->child_type = e->object.type;
-	c->child_length = e->object.length;
-	memcpy(c->child, e->object.bytes, e->object.length);
 }
 
 /* The caller holds the lock. */
@@ -175,6 +201,8 @@ static void distribute(struct notices *n, const struct notice_event *e)
 		t = (changes & EVENT_ATTRIBUTES) != 0 ? told_find(&l->told, &e->object) : NULL;
 		if (t != NULL)
 			add_attributes(l, t, own);
+		else if ((e->mask & FAN_ATTRIB) != 0 && !own && (t = told_find(&l->told, &e->dir)) != NULL)
+			add_child(l, t, &e->object);
 		/* Of a queue that is full nothing is told any more. */
 		t = t != NULL && !l->doubt ? told_find(&l->told, &e->object) : NULL;
 		if (t != NULL && ((t->once && !own) || ((e->mask & FAN_DELETE) != 0 && event_name_state(e) == 0)))

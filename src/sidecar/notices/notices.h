@@ -102,7 +102,7 @@ struct change {
 	struct broker_fh fh;
 	uint32_t fsid[2]; /* of fh and child */
 	int child_type;
-	uint32_t child_length;
+	uint32_t child_length; /* ATTR: 0, or the change is the child's in the directory fh, and is not judged yet */
 	uint8_t child[NFS_HANDLE_MAX_KERNEL];
 	uint8_t names; /* enum told_names, of fh */
 	uint32_t turn; /* of fh */

@@ -61,19 +61,27 @@ static bool names_are_open(const struct teller *t, const struct change *c, const
 	return open;
 }
 
+static struct nfs_handle handle_of_child(const struct change *c, const struct location *dir)
+{
+	struct nfs_handle child = dir->handle;
+
+	child.is_root = false;
+	child.kernel_type = c->child_type;
+	child.kernel_length = c->child_length;
+	memcpy(child.kernel, c->child, c->child_length);
+	return child;
+}
+
 static void set_name(const struct teller *t, const struct change *c, const struct location *at, struct broker_notice *n)
 {
-	struct nfs_handle child = at->handle;
+	struct nfs_handle child;
 
 	n->kind = BROKER_NOTICE_NAME;
 	n->state = c->state;
 	memcpy(n->name, c->name, sizeof(n->name));
 	if (c->state != BROKER_NAME_PRESENT)
 		return;
-	child.is_root = false;
-	child.kernel_type = c->child_type;
-	child.kernel_length = c->child_length;
-	memcpy(child.kernel, c->child, c->child_length);
+	child = handle_of_child(c, at);
 	if (t->locator->table->server->encode(&child, &n->child) < 0)
 		n->state = BROKER_NAME_UNKNOWN;
 }
@@ -96,6 +104,28 @@ static void look(const struct teller *t, const struct change *c, struct broker_n
 		set_name(t, c, &at, n);
 }
 
+/* The same for a child of the change's directory; false if the client may not know the child. */
+static bool look_at_child(const struct teller *t, const struct change *c, struct broker_notice *n)
+{
+	_cleanup_close_ int dir = -1, fd = -1;
+	struct nfs_handle child;
+	struct broker_attr attr;
+	struct location at;
+	struct statx stx;
+
+	if (locator_find(t->locator, &c->fh, &at) != REASON_NONE)
+		return false;
+	dir = export_mount_resolve(at.mount, &at.handle);
+	if (dir < 0 || grant_attributes(dir, &stx, &attr) < 0 || !names_are_open(t, c, &at, dir, &stx))
+		return false;
+	child = handle_of_child(c, &at);
+	fd = export_mount_resolve(at.mount, &child);
+	if (fd < 0 || grant_attributes(fd, &stx, &attr) < 0 || t->locator->table->server->encode(&child, &n->fh) < 0)
+		return false;
+	set_version(&attr, n);
+	return true;
+}
+
 int tell_changes(const struct teller *t)
 {
 	struct change c;
@@ -104,11 +134,15 @@ int tell_changes(const struct teller *t)
 
 	for (; r >= 0 && left > 0 && listener_take(t->listener, &c); left--) {
 		struct broker_notice n = {.kind = c.kind == BROKER_NOTICE_NAME ? BROKER_NOTICE_DIRECTORY : c.kind,
-			.number = ++*t->number,
 			.fh = c.fh};
 
-		if (c.kind != BROKER_NOTICE_DOUBT)
+		if (c.kind == BROKER_NOTICE_ATTR && c.child_length > 0) {
+			if (!look_at_child(t, &c, &n))
+				continue;
+		} else if (c.kind != BROKER_NOTICE_DOUBT) {
 			look(t, &c, &n);
+		}
+		n.number = ++*t->number;
 		counters_add(&t->counters->notices[n.kind]);
 		r = packet_send(t->socket, BROKER_NOTICE, 0, &n, -1);
 	}

@@ -3,7 +3,8 @@
  * Sends a session's changes to its client, as BROKER_NOTICE. Here is decided whether a notice may carry a name: only if
  * some credential that the client may claim may read the directory, after the squash, by the server's rule and by the
  * kernel's. Credentials that only an ACL names are not tried, and a client that may use its own ids only
- * (--claims=peer) gets no names: it learns that something has changed in the directory.
+ * (--claims=peer) gets no names: it learns that something has changed in the directory. The same is true for a change
+ * of a file that the session was not told, in a directory that it was told.
  *
  * On the session's thread, whose credentials change meanwhile. No state of its own.
  */
