@@ -107,27 +107,28 @@ static struct change *append(struct listener *l)
 }
 
 /* Adds a change of attributes, unless it is the newest in the queue. */
-static void append_attributes(struct listener *l, const struct change *new)
+static void append_attributes(struct listener *l, const struct change *added)
 {
 	struct change *last = &l->queue[(l->first + l->count - 1) % NOTICES_QUEUE], *c;
 
-	if (l->count > 0 && last->kind == new->kind && memcmp(&last->fh, &new->fh, sizeof(new->fh)) == 0 &&
-		last->child_length == new->child_length &&memcmp(last->child, new->child, new->child_length) == 0)
+	if (l->count > 0 && last->kind == added->kind && memcmp(&last->fh, &added->fh, sizeof(added->fh)) == 0 &&
+		last->child_length == added->child_length &&
+		memcmp(last->child, added->child, added->child_length) == 0)
 		return;
 	c = append(l);
 	if (c != NULL)
-		*c = *new;
+		*c = *added;
 }
 
 static void add_attributes(struct listener *l, struct told *e, bool own)
 {
-	struct change new = {.kind = BROKER_NOTICE_ATTR};
+	struct change added = {.kind = BROKER_NOTICE_ATTR};
 
-	told_handle(e, &new.fh);
+	told_handle(e, &added.fh);
 	e->names = TOLD_NAMES_UNDECIDED;
 	e->turn++;
 	if (!own)
-		append_attributes(l, &new);
+		append_attributes(l, &added);
 }
 
 static void set_directory(struct change *c, const struct told *dir)
@@ -141,7 +142,7 @@ static void set_directory(struct change *c, const struct told *dir)
 	memcpy(c->fsid, dir->fsid, sizeof(c->fsid));
 }
 
-/* Whether the object's handle is one that the server could tell. */
+/* False if the event names no object, or by a longer handle than a server can tell. */
 static bool set_child(struct change *c, const struct event_fid *object)
 {
 	if (object->length == 0 || object->length > sizeof(c->child))
@@ -158,11 +159,11 @@ static bool set_child(struct change *c, const struct event_fid *object)
  */
 static void add_child(struct listener *l, const struct told *dir, const struct event_fid *object)
 {
-	struct change new = {.kind = BROKER_NOTICE_ATTR};
+	struct change added = {.kind = BROKER_NOTICE_ATTR};
 
-	set_directory(&new, dir);
-	if (set_child(&new, object))
-		append_attributes(l, &new);
+	set_directory(&added, dir);
+	if (set_child(&added, object))
+		append_attributes(l, &added);
 }
 
 static void add_name(struct listener *l, const struct told *dir, const struct notice_event *e)

@@ -1,5 +1,5 @@
 """SipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012), and the digest of a directory that
-localiofs-broker(7) makes of it."""
+localiofs-notices(7) describes."""
 import os
 import struct
 
