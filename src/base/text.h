@@ -11,6 +11,12 @@
 #define SHORT         "%.*s%s"
 #define SHORTEN(s, n) (int)MIN(strlen(s), (size_t)(n)), (s), strlen(s) > (n) ? "..." : ""
 
+/* True for the names of a directory itself and of its parent. */
+static inline bool is_dot(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 /* Writes the sentence about an error, and returns the error. */
 int PRINTF(4, 5) sentence_fail(char *sentence, size_t size, int error, const char *format, ...);
 

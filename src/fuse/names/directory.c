@@ -5,6 +5,7 @@
  * kernel's next request continues within them.
  */
 #include "base/clock.h"
+#include "base/text.h"
 #include "fuse/names/handlers.h"
 #include "fuse/names/listing.h"
 #include "fuse/request/request.h"
@@ -288,11 +289,6 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 	s->r.operation.path = OPERATION_BY_SIDECAR;
 	s->broker.done = on_directory_synced;
 	probe_send(fs->probe, &s->broker, BROKER_SYNC_DIR, &body, sizeof(body));
-}
-
-static bool is_dot(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 /*

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/text.h"
 #include "fuse/known/known.h"
 
 bool listing_may_begin(const struct fs *fs)
@@ -81,7 +82,7 @@ void listing_sum_entry(struct listing_sum *s, const struct hash_key *key, uint64
 	if (s->over || offset != s->end)
 		return;
 	s->end = e->cookie;
-	if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0)
+	if (is_dot(e->name))
 		return;
 	s->digest += siphash_of_pair(key, e->fileid, e->name, strlen(e->name));
 	s->over = ++s->names > BROKER_MAX_DIGEST;

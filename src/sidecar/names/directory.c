@@ -11,6 +11,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 
@@ -24,8 +25,7 @@ bool names_is_text(const char *text, size_t room)
 
 bool names_is_plain(const char *name, size_t room)
 {
-	return names_is_text(name, room) && strchr(name, '/') == NULL && strcmp(name, ".") != 0 &&
-	       strcmp(name, "..") != 0;
+	return names_is_text(name, room) && strchr(name, '/') == NULL && !is_dot(name);
 }
 
 bool names_are_flags(uint32_t flags)
@@ -166,11 +166,6 @@ uint32_t names_directory_acl(int fd)
 	if (getxattr(path, "system.posix_acl_access", NULL, 0) >= 0)
 		return 0;
 	return errno == ENODATA || errno == EOPNOTSUPP ? BROKER_ATTR_NO_ACL : 0;
-}
-
-static bool is_dot(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
 int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked)
