@@ -33,7 +33,7 @@ struct open_request {
 	bool exclusive;
 	bool exec;
 	bool has_version;   /* r.call.attr has the file's present attributes */
-	bool wanted_id;     /* the sidecar was asked for a backing id */
+	uint32_t wanted;    /* of the sidecar: BROKER_OPEN_WANT_ID and BROKER_OPEN_WANT_FD */
 	bool beside_cached; /* this open could have been local, but the file already had cached opens */
 	struct open_wish wish;
 	struct opening opening;               /* CREATE: the sidecar's reply to the open may come with that to CREATE */
