@@ -93,6 +93,7 @@ enum status_type {
 	X("notices.watched",         FLAG,    "",         lease_is_watched(v->fs),                     "True if the sidecar has said in this session that it watches a directory") \
 	X("notices.received",        COUNTER, "notices",  v->counters->notices,                        "Notices of changes that the sidecar has sent") \
 	X("notices.forgotten",       COUNTER, "events",   v->counters->notices_forgets,                "How often the kernel was made to forget its names for such a notice, or because no more would come") \
+	X("listings.repeated",       COUNTER, "listings", v->counters->listings_repeated,              "How often the server's listing was read again, as its names were not those of the directory") \
 	X("lookups.known",           COUNTER, "lookups",  v->counters->lookups_known,                  "Names that were looked up without asking the server") \
 	X("refreshes.needed",        FLAG,    "",         fs_server_remembers(v->fs),                  "True if the server answers from memory and must be made to look at files that were changed locally") \
 	X("refreshes.done",          COUNTER, "requests", v->counters->refreshes,                      "How often the server was made to look at a file") \

@@ -14,6 +14,7 @@
 #include "fuse/local/idle_ids.h"
 #include "fuse/locks/lock_requests.h"
 #include "fuse/locks/locks.h"
+#include "fuse/listings/directory.h"
 #include "fuse/names/handlers.h"
 #include "fuse/names/silly_removal.h"
 #include "fuse/open/handlers.h"
@@ -144,6 +145,7 @@ static int mount_fuse(struct daemon *d, char *sentence, size_t size)
 	attributes_set_operations(&ops);
 	acl_set_operations(&ops);
 	directory_set_operations(&ops);
+	readdir_set_operations(&ops);
 	open_set_operations(&ops);
 	read_set_operations(&ops);
 	write_set_operations(&ops);

@@ -42,6 +42,7 @@ struct fs_counters {
 	atomic_uint_fast64_t requests_astray; /* those of passthrough opens, which the kernel should serve itself */
 	atomic_uint_fast64_t bytes_read, bytes_written; /* by READ and WRITE requests */
 	atomic_uint_fast64_t lookups_known;             /* lookups answered without the server */
+	atomic_uint_fast64_t listings_repeated;         /* readings again, since the digest was another */
 	atomic_uint_fast64_t doubts;                    /* changes without the sidecar's reply */
 	atomic_uint_fast64_t notices;                   /* of the sidecar */
 	atomic_uint_fast64_t notices_forgets;           /* how often the kernel forgot all names for them */
@@ -86,7 +87,7 @@ struct fs {
 	struct namespaces namespaces;
 	struct fuse_session *session;
 	struct inode *root;
-	struct hash_key listing_key; /* of fuse/names/listing.h */
+	struct hash_key listing_key; /* of fuse/listings/listing.h */
 	char spec[2048];             /* SERVER:/EXPORT as the user gave it */
 	char server_address[64];
 	unsigned server_port;

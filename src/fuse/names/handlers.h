@@ -10,4 +10,3 @@
 
 void names_set_operations(struct fuse_lowlevel_ops *ops);
 void attributes_set_operations(struct fuse_lowlevel_ops *ops);
-void directory_set_operations(struct fuse_lowlevel_ops *ops);

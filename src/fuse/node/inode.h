@@ -134,7 +134,7 @@ struct inode {
 	struct known known;
 	struct named named;
 	struct default_acl default_acl;
-	uint64_t listing;         /* known_state() of the kernel's listing; fuse/names/listing.h */
+	uint64_t listing;         /* known_state() of the kernel's listing; fuse/listings/listing.h */
 	struct list granted_node; /* in a list of idle_ids.h while granted is not NULL */
 	struct list idle;         /* in the list of idle inodes in idle_ids.h; only that list's lock guards it */
 	uint64_t listed_ms;       /* now_ms() when the inode came into that list; the list's lock guards it */

@@ -113,7 +113,7 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 		fs->counters.last_denial = reply->reason;
 		fs->counters.grants_denied++;
 		if (reply->error == -ESTALE)
-			shortcut_found_none(fs->shortcut, &o->r.inode->fh);
+			shortcut_found_other(fs->shortcut, &o->r.inode->fh);
 		open_remote(o);
 		return;
 	}

@@ -426,7 +426,7 @@ bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh, uint64_t as
 	return memory_is_behind(&s->memory, fh, asked);
 }
 
-void shortcut_found_none(struct shortcut *s, const struct nfs_fh *fh)
+void shortcut_found_other(struct shortcut *s, const struct nfs_fh *fh)
 {
 	memory_changed(&s->memory, fh);
 }

@@ -86,10 +86,10 @@ void shortcut_written(struct shortcut *s, const struct nfs_fh *fh);
 bool shortcut_is_full(struct shortcut *s);
 
 /*
- * The sidecar finds no file with this handle. A server that remembers may not know yet that the file is gone: it looks
- * before it answers the next call about the file. Any thread.
+ * The sidecar finds no file with this handle, or other names in this directory than the server has told. A server that
+ * remembers may not know yet: it looks before it answers the next call about the file. Any thread.
  */
-void shortcut_found_none(struct shortcut *s, const struct nfs_fh *fh);
+void shortcut_found_other(struct shortcut *s, const struct nfs_fh *fh);
 
 /* REASON_NONE if names take the shortcut now, or the reason why not. */
 enum reason shortcut_reason(struct shortcut *s);

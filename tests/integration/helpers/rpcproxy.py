@@ -44,13 +44,14 @@ def hang_up(sock):
 
 class Proxy:
     """drop_after(name): the server does the next request of that procedure, and its connection is lost before the
-    answer. replaces: a pair of byte strings of equal length, the first of which is replaced in all answers; or None."""
+    answer. replaces: a pair of byte strings of equal length, the first of which is replaced in answers, in all or, if
+    `wrong` is a number, in so many; or None."""
 
     def __init__(self, port, server=("127.0.0.1", 2049), source="127.0.0.2", address=None):
         self.server, self.source = server, source
         self.listener = socket.create_server((address, port), backlog=64) if address else \
             socket.create_server(("", port), family=socket.AF_INET6, backlog=64, dualstack_ipv6=True)
-        self.armed = self.replaces = None
+        self.armed = self.replaces = self.wrong = None
         self.before_reconnect = None     # called while the connection is lost
         self.dropped = 0
         self.requests = []               # (procedure, xid, source port) as they came
@@ -105,12 +106,19 @@ class Proxy:
                             if self.before_reconnect:
                                 self.before_reconnect()
                             return
-                        client.sendall(record.replace(*self.replaces) if self.replaces else record)
+                        client.sendall(self.replaced(record))
         except OSError:
             pass
         finally:
             hang_up(client)
             hang_up(upstream)
+
+    def replaced(self, record):
+        if not self.replaces or self.replaces[0] not in record or self.wrong == 0:
+            return record
+        if self.wrong is not None:
+            self.wrong -= 1
+        return record.replace(*self.replaces)
 
     def seen(self, name):
         return [(xid, port) for procedure, xid, port in self.requests if procedure == name]

@@ -12,12 +12,12 @@
  * is the directory. A batch is of the state from before its question, if the server told the directory's attributes
  * with it: when these show a change, or a notice tells of one, that state is over, and with it the listing.
  *
- * A server that remembers (fs_server_remembers()) proves nothing by its attributes: while NFS-Ganesha looks at a
- * directory that was changed past it, it answers READDIR with a part of the names, or with none, and tells the present
- * attributes (run). So the daemon adds up what the kernel's listing is made of (struct listing_sum), and the next
- * OPENDIR asks the sidecar for the same sum of the directory (BROKER_DIGEST). If both are equal, the listing is that of
- * the directory's state. The sum follows the kernel, which adds an entry only at the place where its listing ends
- * (fuse_add_dirent_to_cache).
+ * A server that remembers (fs_server_remembers()) proves nothing by its attributes: NFS-Ganesha may list the names from
+ * before a change past it, and tell the present attributes with them (run). So the daemon adds up what the kernel's
+ * listing is made of (struct listing_sum). If the sidecar has told the same sum of the directory (BROKER_DIGEST), the
+ * listing is that of the directory's state. The sidecar is asked before the first name is answered (readdir.c), or, of
+ * a directory that is too long for that, by the next OPENDIR. The sum follows the kernel, which adds an entry only at
+ * the place where its listing ends (fuse_add_dirent_to_cache).
  *
  * Only one open at a time uses the kernel's listing; others read past it. A reader in the middle of the directory looks
  * for its offset in the kernel's listing, and if that was made anew meanwhile for another reader, and has no such
@@ -73,6 +73,8 @@ struct listing_sum {
 	uint64_t digest;
 	uint64_t end; /* the offset at which the kernel's listing ends */
 	unsigned names;
+	/* The sidecar's digest of the directory in this state, when this open began to read it; state 0: not told. */
+	uint64_t proved, state;
 	bool begun;
 	bool over; /* the listing was whole or is too long, or begins anew: it is not known what the kernel has */
 };
@@ -82,6 +84,9 @@ void listing_sum_part(struct listing_sum *s, uint64_t offset);
 
 /* The part's next entry, which is at the offset, and is followed by the cookie. */
 void listing_sum_entry(struct listing_sum *s, const struct hash_key *key, uint64_t offset, const struct nfs_entry *e);
+
+/* The directory in this state has this digest, as the sidecar says. */
+void listing_sum_proved(struct listing_sum *s, uint64_t digest, uint64_t state);
 
 /* The part is empty, as the directory ends at the offset: the listing is whole, if nothing is missing. */
 void listing_sum_end(struct listing_sum *s, struct inode *dir, uint64_t offset);

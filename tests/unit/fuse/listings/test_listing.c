@@ -2,7 +2,7 @@
 /* Which listing of a directory the kernel may keep. */
 #include "fuse/known/known_fixture.h"
 
-#include "fuse/names/listing.h"
+#include "fuse/listings/listing.h"
 
 static struct opened first, second;
 
@@ -209,6 +209,46 @@ static void the_digest_of_an_earlier_state_proves_nothing(void **state)
 	assert_false(listing_is_good(&fs, dir));
 }
 
+/* A listing before which the sidecar has told this digest of the directory in its present state. */
+static void list_proved(uint64_t told_digest)
+{
+	struct listing_sum s = {0};
+
+	assert_false(open_directory(&first, NULL));
+	listing_sum_proved(&s, told_digest, known_state(dir));
+	add_part(&s, 0, 4);
+	end_listing(&s);
+	close_directory(&first);
+}
+
+static void a_digest_from_before_the_listing_proves_it(void **state)
+{
+	told(1);
+	list_proved(digest());
+	assert_false(listing_needs_digest(&fs, dir));
+	assert_true(listing_is_good(&fs, dir));
+	told(2);
+	assert_false(listing_is_good(&fs, dir));
+	list_proved(digest() + 1);
+	assert_false(listing_is_good(&fs, dir));
+	assert_true(listing_needs_digest(&fs, dir));
+}
+
+static void a_digest_from_before_a_change_proves_nothing(void **state)
+{
+	struct listing_sum s = {0};
+
+	told(1);
+	assert_false(open_directory(&first, NULL));
+	listing_sum_proved(&s, digest(), known_state(dir));
+	add_part(&s, 0, 2);
+	told(2);
+	add_part(&s, 2, 2);
+	end_listing(&s);
+	close_directory(&first);
+	assert_false(listing_is_good(&fs, dir));
+}
+
 static void a_listing_that_is_dropped_meanwhile_is_not_kept(void **state)
 {
 	struct listing_sum s = {0};
@@ -297,6 +337,8 @@ int main(void)
 		TEST(an_open_without_permission_reads_past_the_listing),
 		TEST(a_listing_with_the_digest_of_the_directory_is_kept),
 		TEST(the_digest_of_an_earlier_state_proves_nothing),
+		TEST(a_digest_from_before_the_listing_proves_it),
+		TEST(a_digest_from_before_a_change_proves_nothing),
 		TEST(a_listing_that_is_dropped_meanwhile_is_not_kept),
 		TEST(the_sum_follows_the_kernel),
 		TEST(a_listing_after_the_end_has_no_sum),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/names/listing.h"
-
-#include <string.h>
+#include "fuse/listings/listing.h"
 
 #include "base/text.h"
+#include "fuse/listings/batch.h"
 #include "fuse/known/known.h"
 
 bool listing_may_begin(const struct fs *fs)
@@ -84,8 +83,14 @@ void listing_sum_entry(struct listing_sum *s, const struct hash_key *key, uint64
 	s->end = e->cookie;
 	if (is_dot(e->name))
 		return;
-	s->digest += siphash_of_pair(key, e->fileid, e->name, strlen(e->name));
+	s->digest += batch_digest_of(key, e);
 	s->over = ++s->names > BROKER_MAX_DIGEST;
+}
+
+void listing_sum_proved(struct listing_sum *s, uint64_t digest, uint64_t state)
+{
+	s->proved = digest;
+	s->state = state;
 }
 
 void listing_sum_end(struct listing_sum *s, struct inode *dir, uint64_t offset)
@@ -94,6 +99,11 @@ void listing_sum_end(struct listing_sum *s, struct inode *dir, uint64_t offset)
 		return;
 	s->over = true;
 	LOCKED(&dir->lock);
-	dir->listing = s->digest;
-	dir->listing_parts = LISTING_WHOLE;
+	if (s->state != 0 && s->digest == s->proved) {
+		dir->listing = s->state;
+		dir->listing_parts = LISTING_SAME;
+	} else {
+		dir->listing = s->digest;
+		dir->listing_parts = LISTING_WHOLE;
+	}
 }

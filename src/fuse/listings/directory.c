@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/listings/directory.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fuse/fs/convert.h"
+#include "fuse/shortcut/shortcut.h"
+#include "localiofs/reason.h"
+
+struct directory *directory_of(const struct fs *fs, const struct fuse_file_info *fi)
+{
+	return CONTAINER_OF(fs_opened(fs, fi), struct directory, opened);
+}
+
+void directory_unref(struct directory *d)
+{
+	if (atomic_fetch_sub(&d->refs, 1) > 1)
+		return;
+	batch_drop(&d->batch);
+	(void)pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+static void free_opened(struct opened *o)
+{
+	directory_unref(CONTAINER_OF(o, struct directory, opened));
+}
+
+static void close_directory(struct fs *fs, struct directory *d)
+{
+	slots_remove(&fs->opened, d->opened.number);
+	{
+		LOCKED(&d->inode->lock);
+		list_remove(&d->opened.node);
+	}
+	directory_unref(d);
+}
+
+struct opendir_request {
+	struct request r;
+	struct fuse_file_info fi;
+	struct broker_call broker;
+	uint64_t state; /* of the directory, before its digest was asked for */
+};
+
+static void reply_opendir(struct opendir_request *o, enum listing_use use)
+{
+	struct directory *d = calloc(1, sizeof(*d));
+	struct inode *i = o->r.inode;
+
+	if (d)
+		d->opened.number = slots_add(&o->r.fs->opened, &d->opened);
+	if (!d || d->opened.number == 0) {
+		free(d);
+		request_end_error(&o->r, -ENOMEM);
+		return;
+	}
+	d->opened.free = free_opened;
+	d->inode = i;
+	d->refs = 1;
+	d->cred = o->r.call.cred;
+	(void)pthread_mutex_init(&d->lock, NULL);
+	o->fi.fh = d->opened.number;
+	listing_open(o->r.fs, i, &d->opened, use, &o->fi);
+	d->fills = o->fi.cache_readdir;
+	if (fuse_reply_open(o->r.req, &o->fi) < 0)
+		close_directory(o->r.fs, d);
+	request_end(&o->r);
+}
+
+static void directory_looked_at(struct nfs_call *call)
+{
+	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, r.call);
+	struct request *r = &o->r;
+	bool told = call->error == 0 && call->has_attr && call->by_sidecar && S_ISDIR(call->attr.mode);
+
+	if (told)
+		(void)known_attributes_watched(r->fs, r->inode, &call->attr, r->asked, call->watched);
+	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
+}
+
+void directory_ask_digest(struct request *r, struct broker_call *b)
+{
+	struct broker_digest body = {.dir = request_broker_fh(&r->inode->fh),
+		.cred = request_broker_cred(&r->call.cred),
+		.key = {r->fs->listing_key.k0, r->fs->listing_key.k1}};
+
+	r->asked = attr_clock();
+	shortcut_digest(r->fs->shortcut, b, &body);
+}
+
+/* The attributes are older than the digest, and both than the notices that have not come yet. */
+bool directory_digest_told(struct request *r, int error, const struct broker_digested *reply)
+{
+	struct nfs_attr attr;
+
+	if (error < 0 || reply->error < 0)
+		return false;
+	attr_of_broker(r->fs, &reply->dir, &attr);
+	(void)known_attributes_watched(r->fs, r->inode, &attr, r->asked, reply->watched != 0);
+	return true;
+}
+
+static void on_digest(struct broker_call *call, int error, const void *body)
+{
+	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, broker);
+	const struct broker_digested *reply = body;
+	struct request *r = &o->r;
+	bool told = directory_digest_told(r, error, reply) && reply->watched != 0;
+
+	if (told)
+		listing_digest(r->inode, reply->digest, o->state);
+	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
+}
+
+/*
+ * The caller may read the directory. A listing that may be good is compared with the sidecar's answer, which also
+ * begins the notices without which no listing is good, and without which the kernel may not believe the names that the
+ * listing brings.
+ */
+static void opendir_allowed(struct opendir_request *o)
+{
+	struct fs *fs = o->r.fs;
+	bool walks = shortcut_reason(fs->shortcut) == REASON_NONE && known_wants_no_acl(fs, o->r.inode);
+	bool lacks = walks || (!fs_server_remembers(fs) && !known_has_notices(fs, o->r.inode));
+
+	if (listing_needs_digest(fs, o->r.inode)) {
+		o->state = known_state(o->r.inode);
+		o->broker.done = on_digest;
+		o->r.operation.path = OPERATION_BY_SIDECAR;
+		directory_ask_digest(&o->r, &o->broker);
+	} else if (listing_is_good(fs, o->r.inode) || (lacks && listing_may_begin(fs))) {
+		request_send(&o->r, NFS_GETATTR, directory_looked_at);
+	} else {
+		reply_opendir(o, LISTING_BEGIN);
+	}
+}
+
+static void opendir_done(struct nfs_call *call)
+{
+	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, r.call);
+
+	if (call->error < 0)
+		request_end_error(&o->r, call->error);
+	else if (!(call->res.access & NFS_ACCESS_READ))
+		request_end_error(&o->r, -EACCES);
+	else
+		opendir_allowed(o);
+}
+
+/*
+ * ACCESS decides, as in the kernel's NFS client (nfs_permission). But an O_SYNC open of the root by the mount's owner
+ * succeeds without a question, because localioctl must work while the server is away. For a listing on such a
+ * descriptor, the server checks the permission at READDIR, so the kernel's listing is not used.
+ */
+static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct opendir_request *o = calloc(1, sizeof(*o));
+	struct request *r;
+
+	if (!o) {
+		operation_refuse(req, ENOMEM);
+		return;
+	}
+	r = &o->r;
+	o->fi = *fi;
+	if (request_init(r, req, ino, NULL, NULL) < 0)
+		return;
+	if (ino == FUSE_ROOT_ID && (fi->flags & O_SYNC) == O_SYNC &&
+		(fuse_req_ctx(req)->uid == r->fs->owner || fuse_req_ctx(req)->uid == 0)) {
+		reply_opendir(o, LISTING_READ_PAST);
+		return;
+	}
+	if (known_allowed(r->fs, r->inode, &r->call.cred, NFS_ACCESS_READ)) {
+		opendir_allowed(o);
+		return;
+	}
+	/* LOOKUP as well: a caller who lists a directory usually looks up its names next. */
+	r->call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_LOOKUP;
+	request_send(r, NFS_ACCESS, opendir_done);
+}
+
+static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct fs *fs = fuse_req_userdata(req);
+
+	close_directory(fs, directory_of(fs, fi));
+	(void)fuse_reply_err(req, 0);
+}
+
+struct fsyncdir_request {
+	struct request r;
+	struct broker_call broker;
+};
+
+/* If the sidecar may not sync the directory, fsync(2) succeeds as on a remote mount. */
+static void on_directory_synced(struct broker_call *call, int error, const void *body)
+{
+	struct request *r = &CONTAINER_OF(call, struct fsyncdir_request, broker)->r;
+	const struct broker_status *reply = body;
+	bool synced = error == 0 && (reply->reason == REASON_NONE || reply->reason == REASON_LIMIT);
+
+	request_end_error(r, synced ? reply->error : 0);
+}
+
+/*
+ * NFS servers must make changes of names stable before they answer (RFC 1813 4.8). Not all servers do, and NFS has no
+ * call to demand it, so the sidecar syncs the directory while the mount has a session.
+ */
+static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
+{
+	struct fs *fs = fuse_req_userdata(req);
+	struct fsyncdir_request *s;
+	struct broker_sync_dir body;
+
+	if (fs_generation(fs) == 0) {
+		(void)fuse_reply_err(req, 0);
+		return;
+	}
+	s = calloc(1, sizeof(*s));
+	if (!s) {
+		operation_refuse(req, ENOMEM);
+		return;
+	}
+	request_init_open(&s->r, req, ino, &directory_of(fs, fi)->cred);
+	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
+		.cred = request_broker_cred(&s->r.call.cred)};
+	s->r.operation.path = OPERATION_BY_SIDECAR;
+	s->broker.done = on_directory_synced;
+	probe_send(fs->probe, &s->broker, BROKER_SYNC_DIR, &body, sizeof(body));
+}
+
+void directory_set_operations(struct fuse_lowlevel_ops *ops)
+{
+	ops->opendir = op_opendir;
+	ops->releasedir = op_releasedir;
+	ops->fsyncdir = op_fsyncdir;
+}
