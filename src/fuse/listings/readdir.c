@@ -5,6 +5,10 @@
  * whole directory, if it has no more than GATHERED_MAX names, before the kernel gets the first of them, and asks the
  * sidecar for the digest. While both differ, the server looks at the directory, and the daemon reads again, up to
  * READINGS times. They differ also if the directory was changed between both questions.
+ *
+ * NFS-Ganesha answers READDIRPLUS with NFS3ERR_NOENT if a file is removed meanwhile past it (run), although RFC 1813
+ * 3.3.17 has no such answer. To the C library, ENOENT of getdents(2) is the end of the directory, so it would hide
+ * names. The daemon asks up to READINGS times, then by READDIR, and no caller gets ENOENT.
  */
 #include "fuse/listings/directory.h"
 
@@ -33,6 +37,7 @@ struct readdir_request {
 	/* If the whole directory is compared with the sidecar's digest. */
 	bool compares;
 	unsigned readings;
+	unsigned absent; /* how often the server has answered the question with NFS3ERR_NOENT */
 	struct broker_call broker;
 };
 
@@ -218,6 +223,7 @@ static int take_reply(struct readdir_request *q, const struct nfs_call *call)
 		b->came_ms = now_ms();
 		b->plus = call->proc == NFS_READDIRPLUS;
 	}
+	q->absent = 0;
 	error = batch_add(b, call);
 	/* Without this error, a reply without entries before the end would be requested for ever. */
 	return error == 0 && call->res.dir.count == 0 && !b->eof ? -EIO : error;
@@ -236,6 +242,7 @@ static bool may_list_plainly(int error)
 	case -EINVAL:
 	case -EIO:
 	case -ENODEV:
+	case -ENOENT:
 	case -ENXIO:
 	case -EOPNOTSUPP:
 	case -EPERM:
@@ -250,12 +257,17 @@ static bool may_list_plainly(int error)
  */
 static bool asks_once_more(struct readdir_request *q, const struct nfs_call *call)
 {
+	if (call->error == -ENOENT && ++q->absent < READINGS) {
+		ask_server(q, call->proc);
+		return true;
+	}
 	if (call->proc != NFS_READDIRPLUS || !may_list_plainly(call->error) || q->batch.count > 0)
 		return false;
 	{
 		LOCKED(&q->dir->lock);
 		q->dir->plain = true;
 	}
+	q->absent = 0;
 	ask_server(q, NFS_READDIR);
 	return true;
 }
@@ -271,7 +283,7 @@ static void readdir_done(struct nfs_call *call)
 	if (error == 0)
 		error = take_reply(q, call);
 	if (error < 0 && !more) {
-		end_error(q, error);
+		end_error(q, error == -ENOENT ? -EIO : error);
 	} else if (error < 0 || !q->compares) {
 		answer(q); /* the kernel asks for the rest, and gets the error */
 	} else if (q->batch.eof) {

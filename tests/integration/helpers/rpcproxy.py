@@ -45,13 +45,15 @@ def hang_up(sock):
 class Proxy:
     """drop_after(name): the server does the next request of that procedure, and its connection is lost before the
     answer. replaces: a pair of byte strings of equal length, the first of which is replaced in answers, in all or, if
-    `wrong` is a number, in so many; or None."""
+    `wrong` is a number, in so many; or None. refuse(name, status, times): so many requests of that procedure get this NFS
+    error, without attributes, and do not reach the server."""
 
     def __init__(self, port, server=("127.0.0.1", 2049), source="127.0.0.2", address=None):
         self.server, self.source = server, source
         self.listener = socket.create_server((address, port), backlog=64) if address else \
             socket.create_server(("", port), family=socket.AF_INET6, backlog=64, dualstack_ipv6=True)
         self.armed = self.replaces = self.wrong = None
+        self.refused = {}                # by procedure: the status, and how often
         self.before_reconnect = None     # called while the connection is lost
         self.dropped = 0
         self.requests = []               # (procedure, xid, source port) as they came
@@ -63,6 +65,18 @@ class Proxy:
         self.armed = name
         self.dropped = 0
         self.requests.clear()
+
+    def refuse(self, name, status, times):
+        self.refused[name] = [status, times]
+
+    def refusal(self, record):
+        """The answer instead of the server's, or None: RFC 5531 9, RFC 1813 3.3.16."""
+        xid, procedure = struct.unpack(">4xI16xI", record[:28])
+        status_and_times = self.refused.get(PROCEDURES[procedure])
+        if not status_and_times or status_and_times[1] == 0:
+            return None
+        status_and_times[1] -= 1
+        return struct.pack(">9I", 0x80000000 | 32, xid, 1, 0, 0, 0, 0, status_and_times[0], 0)
 
     def accept(self):
         while True:
@@ -97,7 +111,11 @@ class Proxy:
                                 self.stable.append(how_stable(record))
                             if PROCEDURES[procedure] == self.armed:
                                 self.armed, doomed = None, xid
-                            upstream.sendall(record)
+                            refusal = self.refusal(record)
+                            if refusal:
+                                client.sendall(refusal)
+                            else:
+                                upstream.sendall(record)
                         continue
                     for record in replies.feed(data):
                         if struct.unpack(">4xI", record[:8])[0] == doomed:
