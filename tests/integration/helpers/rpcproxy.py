@@ -10,6 +10,8 @@ import time
 PROCEDURES = ("NULL GETATTR SETATTR LOOKUP ACCESS READLINK READ WRITE CREATE MKDIR SYMLINK MKNOD REMOVE RMDIR RENAME LINK "
               "READDIR READDIRPLUS FSSTAT FSINFO PATHCONF COMMIT").split()
 
+NFS = 100003  # the program number
+
 
 class Records:
     """Whole records, their marks included, out of a stream of bytes."""
@@ -46,13 +48,15 @@ class Proxy:
     """drop_after(name): the server does the next request of that procedure, and its connection is lost before the
     answer. replaces: a pair of byte strings of equal length, the first of which is replaced in answers, in all or, if
     `wrong` is a number, in so many; or None. refuse(name, status, times): so many requests of that procedure get this NFS
-    error, without attributes, and do not reach the server."""
+    error, without attributes, and do not reach the server. withholds: requests of other programs than NFSv3, among them
+    most looks, wait before the server as long as this is True."""
 
     def __init__(self, port, server=("127.0.0.1", 2049), source="127.0.0.2", address=None):
         self.server, self.source = server, source
         self.listener = socket.create_server((address, port), backlog=64) if address else \
             socket.create_server(("", port), family=socket.AF_INET6, backlog=64, dualstack_ipv6=True)
         self.armed = self.replaces = self.wrong = None
+        self.withholds = False
         self.refused = {}                # by procedure: the status, and how often
         self.before_reconnect = None     # called while the connection is lost
         self.dropped = 0
@@ -96,10 +100,13 @@ class Proxy:
         except OSError:
             hang_up(client)
             return
-        calls, replies, doomed = Records(), Records(), None
+        calls, replies, doomed, withheld = Records(), Records(), None, []
         try:
             while True:
-                for sock in select.select([client, upstream], [], [])[0]:
+                if withheld and not self.withholds:
+                    upstream.sendall(b"".join(withheld))
+                    withheld.clear()
+                for sock in select.select([client, upstream], [], [], 0.05 if withheld else None)[0]:
                     data = sock.recv(1 << 20)
                     if not data:
                         return
@@ -114,6 +121,8 @@ class Proxy:
                             refusal = self.refusal(record)
                             if refusal:
                                 client.sendall(refusal)
+                            elif self.withholds and struct.unpack(">16xI", record[:20])[0] != NFS:
+                                withheld.append(record)
                             else:
                                 upstream.sendall(record)
                         continue
