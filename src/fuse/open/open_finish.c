@@ -195,6 +195,17 @@ static struct open_offer look_again(struct open_request *o)
 	return offer;
 }
 
+/*
+ * True if the open would be remote because the inode has lost the id or descriptor for which the sidecar was not asked:
+ * it was idle for too long, or too many were idle.
+ */
+static bool lost_its_grant(const struct open_request *o, const struct open_offer *offer, int path)
+{
+	return o->wish.generation != 0 && o->wanted == 0 && o->reply.reason == REASON_NONE && path >= 0 &&
+	       !open_mode_is_registered((enum open_path)path) && !offer->reads && !offer->writes &&
+	       open_offer_wants(offer, o->r.fs, &o->wish) != 0;
+}
+
 void open_finish(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
@@ -202,6 +213,7 @@ void open_finish(struct open_request *o)
 	struct granted_file *unused = NULL;
 	struct open_offer offer;
 	int path, useless, error;
+	bool lost;
 
 	o->file->inode = inode_ref(i);
 	o->file->cred = o->r.call.cred;
@@ -212,7 +224,11 @@ void open_finish(struct open_request *o)
 		offer = look_again(o);
 		path = open_mode_choose(&i->mode, &o->wish);
 		useless = o->wish.granted_id;
-		error = path < 0 ? path : reply_on_path(o, &offer, (enum open_path)path, &useless, &unused);
+		lost = lost_its_grant(o, &offer, path);
+		if (lost)
+			error = -EAGAIN;
+		else
+			error = path < 0 ? path : reply_on_path(o, &offer, (enum open_path)path, &useless, &unused);
 		if (error == 0)
 			o->looker = granted_file_put_looker(i, o->looker);
 	}
@@ -229,5 +245,8 @@ void open_finish(struct open_request *o)
 	if (path < 0)
 		open_retire(fs, i);
 	(void)inode_unref(fs->inodes, i);
-	open_end(o, error);
+	if (lost)
+		open_local(o);
+	else
+		open_end(o, error);
 }

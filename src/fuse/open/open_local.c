@@ -10,10 +10,6 @@
 #include "fuse/local/idle_ids.h"
 #include "fuse/fs/convert.h"
 
-#define WANTED (BROKER_OPEN_WANT_ID | BROKER_OPEN_WANT_FD)
-
-static void ask_sidecar(struct open_request *o);
-
 static void take_descriptor(struct open_request *o)
 {
 	const struct broker_open_reply *reply = &o->reply;
@@ -45,22 +41,6 @@ static void take_looker(struct open_request *o, int *fd)
 	o->looker = granted_file_new(o->r.fs, steal_fd(fd), false, 0, o->wish.generation);
 }
 
-/*
- * True if the sidecar was asked for nothing, because the inode had an id or descriptor for this open, and the inode has
- * lost it since: it was idle for too long, or too many were idle.
- */
-static bool must_ask_again(struct open_request *o)
-{
-	struct inode *i = o->r.inode;
-	struct open_offer offer;
-
-	if (o->wanted != 0 || o->reply.reason != REASON_NONE)
-		return false;
-	LOCKED(&i->lock);
-	offer = open_look(o->r.fs, i, &o->wish, o->r.call.cred.uid);
-	return offer.session == o->wish.generation && (open_offer_wants(&offer, o->r.fs, &o->wish) & WANTED) != 0;
-}
-
 /* The name still leads to this file: uses the sidecar's reply to decide about the open. */
 static void use_grant(struct open_request *o)
 {
@@ -71,10 +51,6 @@ static void use_grant(struct open_request *o)
 	if (error < 0) {
 		backing_ids_close(fs->ids, reply->backing_id);
 		open_end(o, error);
-		return;
-	}
-	if (must_ask_again(o)) {
-		ask_sidecar(o);
 		return;
 	}
 	if (reply->reason != REASON_NONE) {
@@ -159,7 +135,7 @@ bool open_made(struct open_request *o)
 	if (opening.session == 0 || opening.session != o->wish.generation)
 		return false;
 	o->opening.session = 0; /* taken */
-	o->wanted = opening.wants & WANTED;
+	o->wanted = opening.wants;
 	on_reply(o, &opening.reply, &opening.fd);
 	return true;
 }
@@ -211,7 +187,7 @@ static void ask_sidecar(struct open_request *o)
 		offer = open_look(o->r.fs, i, &o->wish, o->r.call.cred.uid);
 	}
 	body.flags = open_offer_wants(&offer, o->r.fs, &o->wish);
-	o->wanted = body.flags & WANTED;
+	o->wanted = body.flags;
 	if (o->wanted & BROKER_OPEN_WANT_ID)
 		body.flags |= wants_looker(o);
 	o->r.asked = attr_clock();

@@ -33,7 +33,7 @@ struct open_request {
 	bool exclusive;
 	bool exec;
 	bool has_version;   /* r.call.attr has the file's present attributes */
-	uint32_t wanted;    /* of the sidecar: BROKER_OPEN_WANT_ID and BROKER_OPEN_WANT_FD */
+	uint32_t wanted;    /* of the sidecar: open_offer_wants(); 0 also if it was not asked */
 	bool beside_cached; /* this open could have been local, but the file already had cached opens */
 	struct open_wish wish;
 	struct opening opening;               /* CREATE: the sidecar's reply to the open may come with that to CREATE */
