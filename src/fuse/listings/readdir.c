@@ -183,12 +183,13 @@ static void on_digest(struct broker_call *call, int error, const void *body)
 	struct readdir_request *q = CONTAINER_OF(call, struct readdir_request, broker);
 	struct directory *d = q->dir;
 	const struct broker_digested *reply = body;
-	uint64_t digest = batch_digest(&q->batch, &q->r.fs->listing_key);
+	uint64_t digest;
 
 	if (!directory_digest_told(&q->r, error, reply)) {
 		answer(q);
 		return;
 	}
+	digest = batch_digest(&q->batch, &q->r.fs->listing_key);
 	if (reply->digest != digest && ++q->readings < READINGS) {
 		q->r.fs->counters.listings_repeated++;
 		shortcut_found_other(q->r.fs->shortcut, &q->r.inode->fh);
@@ -253,8 +254,7 @@ static bool may_list_plainly(int error)
 	}
 }
 
-/* Asks once more, perhaps in another way, if the server's error is not the directory's. False if there is no way left.
- */
+/* Asks once more, perhaps in another way, if the error is not the directory's. False if there is no way left. */
 static bool asks_once_more(struct readdir_request *q, const struct nfs_call *call)
 {
 	if (call->error == -ENOENT && ++q->absent < READINGS) {
