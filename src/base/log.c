@@ -100,7 +100,7 @@ static struct {
 
 static bool has_passed(const struct log_limit *limit)
 {
-	return !limit->begun || now_ms() - limit->since_ms >= LOG_LIMIT_MS;
+	return !limit->begun || time_since(limit->since_ms, now_ms()) >= LOG_LIMIT_MS;
 }
 
 /* True if the line may be logged. Otherwise counts it. */

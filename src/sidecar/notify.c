@@ -53,8 +53,8 @@ int notify_status(struct notify_status *n, const char *text)
 
 	if (strcmp(n->sent, text) == 0)
 		return -1;
-	if (n->sent_ms != 0 && now - n->sent_ms < NOTIFY_STATUS_MS)
-		return (int)(NOTIFY_STATUS_MS - (now - n->sent_ms));
+	if (n->sent_ms != 0 && time_since(n->sent_ms, now) < NOTIFY_STATUS_MS)
+		return (int)(NOTIFY_STATUS_MS - (time_since(n->sent_ms, now)));
 	n->sent_ms = now;
 	(void)snprintf(n->sent, sizeof(n->sent), "%s", text);
 	(void)snprintf(message, sizeof(message), "STATUS=%s", n->sent);

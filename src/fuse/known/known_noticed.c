@@ -42,7 +42,7 @@ static bool is_own(struct fs *fs, const struct inode *dir, const struct known_no
 	if (!n->name || !n->has_state)
 		return false;
 	size = own_key(&k, dir, n->name);
-	if (!cache_get(fs->own_names, &k, size, &own, sizeof(own)) || now_ms() - own.made_ms > KNOWN_OWN_MS)
+	if (!cache_get(fs->own_names, &k, size, &own, sizeof(own)) || time_since(own.made_ms, now_ms()) > KNOWN_OWN_MS)
 		return false;
 	return n->fh.len == 0 ? own.fh.len == 0 : nfs_fh_equal(&own.fh, &n->fh);
 }
@@ -78,7 +78,7 @@ static enum known_noticed on_change(struct fs *fs, struct inode *dir)
 	uint64_t now = now_ms();
 	bool believed = dir->known.believed_ms > now && dir->known.believed_at >= fs->forgot;
 
-	if (now - dir->known.foreign_ms >= KNOWN_UNREST_MS) {
+	if (time_since(dir->known.foreign_ms, now) >= KNOWN_UNREST_MS) {
 		dir->known.foreign_ms = now;
 		dir->known.foreign = 0;
 	}

@@ -80,7 +80,7 @@ static void forget_now(struct lease *l)
 
 static void forget(struct lease *l)
 {
-	if (now_ms() - l->forgot_ms >= LEASE_FORGET_MS)
+	if (time_since(l->forgot_ms, now_ms()) >= LEASE_FORGET_MS)
 		forget_now(l);
 	else
 		l->forgets = true;
@@ -103,7 +103,7 @@ static void end(struct lease *l, const char *why, unsigned rest_ms)
 /* Ends a lease that nobody has used for so long that neither kernel nor daemon believes anything by it. */
 static void end_unused(struct lease *l)
 {
-	if (l->fs->leased == 0 || now_ms() - l->used_ms <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
+	if (l->fs->leased == 0 || time_since(l->used_ms, now_ms()) <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
 		return;
 	log_debug("the lease on names ends: it is not used");
 	l->fs->leased = 0;
@@ -191,7 +191,7 @@ static void count_change(struct lease *l)
 {
 	uint64_t now = now_ms();
 
-	if (now - l->second_ms >= 1000) {
+	if (time_since(l->second_ms, now) >= 1000) {
 		l->second_ms = now;
 		l->changes = 0;
 	}
@@ -287,19 +287,20 @@ int lease_housekeep(struct fs *fs)
 	if (!l)
 		return -1;
 	next = look_again(l);
-	if (l->forgets && now - l->forgot_ms >= LEASE_FORGET_MS)
+	if (l->forgets && time_since(l->forgot_ms, now) >= LEASE_FORGET_MS)
 		forget_now(l);
 	if (l->forgets)
 		next = sooner(next, LEASE_FORGET_MS);
 	end_unused(l);
-	if (l->pinging && fs->leased != 0 && now - l->pinged_ms >= LEASE_PATIENCE_MS)
+	if (l->pinging && fs->leased != 0 && time_since(l->pinged_ms, now) >= LEASE_PATIENCE_MS)
 		end(l, "the sidecar does not answer", 0);
 	if (!l->pinging && (fs->leased != 0 || l->wanted)) {
-		if (now - l->pinged_ms >= LEASE_PING_MS)
+		if (time_since(l->pinged_ms, now) >= LEASE_PING_MS)
 			ping(l);
 		next = sooner(next, LEASE_PING_MS);
 	} else if (l->pinging && fs->leased != 0) {
-		next = sooner(next, (int)(LEASE_PATIENCE_MS - MIN(now - l->pinged_ms, LEASE_PATIENCE_MS - 1)));
+		next = sooner(next,
+			(int)(LEASE_PATIENCE_MS - MIN(time_since(l->pinged_ms, now), LEASE_PATIENCE_MS - 1)));
 	}
 	return next;
 }

@@ -179,7 +179,7 @@ static int why_unwanted(const struct waiter *w, uint64_t now)
 {
 	if (w->call->given_up && w->call->given_up(w->call))
 		return -EINTR;
-	return w->call->patience_ms > 0 && now - w->since >= w->call->patience_ms ? -ETIMEDOUT : 0;
+	return w->call->patience_ms > 0 && time_since(w->since, now) >= w->call->patience_ms ? -ETIMEDOUT : 0;
 }
 
 static void end_unwanted(struct look *l, uint64_t now)
@@ -218,7 +218,7 @@ static bool look_given_up(struct nfs_call *call)
 	uint64_t now = now_ms();
 
 	end_unwanted(l, now);
-	return now - l->since >= LOOK_PATIENCE_MS || !is_connected(l->memory);
+	return time_since(l->since, now) >= LOOK_PATIENCE_MS || !is_connected(l->memory);
 }
 
 /* Takes those waiters of an entry that need no more changes seen. The caller holds the lock. */

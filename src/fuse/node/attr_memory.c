@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/node/attr_memory.h"
 
+#include "base/clock.h"
+
 bool attr_memory_is_version(const struct attr_memory *m, const struct nfs_attr *attr)
 {
 	return m->known && m->attr.size == attr->size && timespec_is_same(&m->attr.mtime, &attr->mtime) &&
@@ -14,7 +16,7 @@ unsigned attr_memory_tell(struct attr_memory *m, const struct nfs_attr *attr, co
 		m->known = true;
 		m->interval = limits->min;
 		m->interval_ms = now;
-	} else if (now - m->interval_ms > m->interval * UINT64_C(1000)) {
+	} else if (time_since(m->interval_ms, now) > m->interval * UINT64_C(1000)) {
 		m->interval = MAX(MIN(m->interval * 2, limits->max), limits->min);
 		m->interval_ms = now;
 	}

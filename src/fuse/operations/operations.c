@@ -121,7 +121,7 @@ void operation_end(struct operations *o, struct operation *of)
 	if (of->began == 0)
 		return;
 	c = &o->of[of->kind][of->path];
-	ns = now_ns() - of->began;
+	ns = time_since(of->began, now_ns());
 	histogram_add(&c->latency, ns);
 	if (of->error)
 		atomic_fetch_add_explicit(&c->errors, 1, memory_order_relaxed);

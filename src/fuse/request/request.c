@@ -130,7 +130,7 @@ bool request_given_up(struct request *r)
 	if (state == CALLER_UNKNOWN && fuse_req_interrupted(r->req)) {
 		if (r->unknown_since == 0)
 			r->unknown_since = now_ms();
-		return now_ms() - r->unknown_since >= UNKNOWN_PATIENCE_MS;
+		return time_since(r->unknown_since, now_ms()) >= UNKNOWN_PATIENCE_MS;
 	}
 	return state == CALLER_KILLED || (state == CALLER_EXITING && r->unannounced);
 }

@@ -439,9 +439,10 @@ static struct change *next_to_ask(struct changes *cs, uint64_t now, bool *ret_le
 
 		if (!c->call)
 			continue;
-		if (now - c->since >= SHORTCUT_PATIENCE_MS && cs->heard_ms < c->since)
+		if (time_since(c->since, now) >= SHORTCUT_PATIENCE_MS && cs->heard_ms < c->since)
 			cs->stalled = true;
-		if (c->broker.stage == BROKER_CALL_NEW || !c->call->given_up || now - c->asked_ms < ASK_GIVEN_UP_MS)
+		if (c->broker.stage == BROKER_CALL_NEW || !c->call->given_up ||
+			time_since(c->asked_ms, now) < ASK_GIVEN_UP_MS)
 			continue;
 		c->asked_ms = now;
 		return c;

@@ -41,7 +41,8 @@ static bool is_tried_again(const struct proof *p)
 {
 	uint64_t pause_ms = (uint64_t)p->fs->options->reprobe * 1000;
 
-	return p->refused == REASON_OTHER_MOUNTS && (p->refused_ms == 0 || now_ms() - p->refused_ms >= pause_ms);
+	return p->refused == REASON_OTHER_MOUNTS &&
+	       (p->refused_ms == 0 || time_since(p->refused_ms, now_ms()) >= pause_ms);
 }
 
 /* found: the sidecar's answer; NULL: none. The caller holds the lock. */

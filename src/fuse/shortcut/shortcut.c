@@ -365,7 +365,7 @@ static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret
 		unsigned patience_ms = opens ? SHORTCUT_OPEN_PATIENCE_MS : SHORTCUT_PATIENCE_MS;
 
 		*ret_left |= waits;
-		if (!waits || now - q->since < patience_ms)
+		if (!waits || time_since(q->since, now) < patience_ms)
 			continue;
 		*ret_call = STEAL_PTR(q->call);
 		*ret_own = STEAL_PTR(q->own);

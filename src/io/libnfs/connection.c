@@ -260,7 +260,7 @@ void connection_back_off(struct connection *c, uint64_t now, bool near)
 {
 	const struct backoff_limits *limits = c->proven || near ? &connection_backoff_short : &connection_backoff_long;
 
-	if (c->up_since > 0 && now - c->up_since >= STEADY_MS)
+	if (c->up_since > 0 && time_since(c->up_since, now) >= STEADY_MS)
 		c->backoff.wait_ms = 0;
 	c->up_since = 0;
 	c->retry_at = now + backoff_next(&c->backoff, limits, backoff_random());

@@ -169,7 +169,7 @@ static void on_answered(void *arg, struct nfs_call *call, int error, void *data,
 	void *allocation = NULL;
 
 	note_back(c);
-	c->round_trip_ns[call->proc] += now_ns() - call->wire.sent_ns;
+	c->round_trip_ns[call->proc] += time_since(call->wire.sent_ns, now_ns());
 	if (error < 0) {
 		finish(c, call, denied(call, error), NULL);
 		return;
@@ -290,10 +290,10 @@ static void look_after_connections(struct nfs3 *c, uint64_t now)
 static void look_after_call(struct nfs3 *c, struct nfs_call *call, uint64_t now)
 {
 	struct connection *on = call->wire.connection;
-	uint64_t waited = now - call->wire.since;
+	uint64_t waited = time_since(call->wire.since, now);
 
 	/* No answer at all for so long: the server may have lost the connection, or the start of a message in it. */
-	if (on && waited >= c->major_ms && now - on->heard >= c->major_ms)
+	if (on && waited >= c->major_ms && time_since(on->heard, now) >= c->major_ms)
 		on->stuck = true;
 	if (waited >= ASK_AFTER_MS && call->given_up && call->given_up(call)) {
 		fail(c, call, -EINTR);

@@ -86,7 +86,7 @@ static enum reason follow_server(const struct locator *l, struct locator_slot *s
 {
 	uint64_t now = now_ms();
 
-	if (slot->asked_ms == 0 || now - slot->asked_ms >= SAID_FOR_MS) {
+	if (slot->asked_ms == 0 || time_since(slot->asked_ms, now) >= SAID_FOR_MS) {
 		slot->asked_ms = now;
 		slot->said = *perms;
 		slot->says = l->table->server->terms(&l->peer.address, slot->path, &slot->said) > 0;
@@ -264,7 +264,7 @@ static bool is_connected(struct locator *l)
 {
 	uint64_t now = now_ms();
 
-	if (l->connected_ms != 0 && now - l->connected_ms < CONNECTED_FOR_MS)
+	if (l->connected_ms != 0 && time_since(l->connected_ms, now) < CONNECTED_FOR_MS)
 		return true;
 	l->connected_ms = nfs_server_has_client(l->table->server->port(l->table), &l->peer.address) > 0 ? now : 0;
 	return l->connected_ms != 0;
@@ -290,7 +290,7 @@ static int check_mount(const struct locator *l, struct locator_slot *slot)
 	uint64_t now = now_ms();
 	int r;
 
-	if (l->mounts_fd >= 0 && slot->checked_ms != 0 && now - slot->checked_ms < CHECKED_FOR_MS)
+	if (l->mounts_fd >= 0 && slot->checked_ms != 0 && time_since(slot->checked_ms, now) < CHECKED_FOR_MS)
 		return 0;
 	r = export_mount_check(slot->mount, slot->path);
 	slot->checked_ms = now;
@@ -309,7 +309,7 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		return REASON_NOT_SERVING;
 	if (!is_connected(l))
 		return REASON_NOT_CONNECTED;
-	if (l->peer.verdicts != NULL && now_ms() - l->peer.learned_ms >= PEER_NAMES_FOR_MS &&
+	if (l->peer.verdicts != NULL && time_since(l->peer.learned_ms, now_ms()) >= PEER_NAMES_FOR_MS &&
 		peer_learn(&l->peer, l->table) < 0)
 		return REASON_LIMIT;
 	slot = find_slot(l, &ret->handle);

@@ -150,7 +150,7 @@ static void look_for(const char *process)
 	if (strcmp(known.process, process) != 0) {
 		(void)snprintf(known.process, sizeof(known.process), "%s", process);
 		scan();
-	} else if (now_ms() - known.scanned_ms >= pause_ms || one_has_ended()) {
+	} else if (time_since(known.scanned_ms, now_ms()) >= pause_ms || one_has_ended()) {
 		scan();
 	}
 }
@@ -200,7 +200,8 @@ bool server_view_is_ours(const char *process, const char *path)
 
 	if (a == NULL)
 		return false;
-	if (a->viewed_ms == 0 || now_ms() - a->viewed_ms >= VIEW_ANSWER_MS || strcmp(known.process, process) != 0) {
+	if (a->viewed_ms == 0 || time_since(a->viewed_ms, now_ms()) >= VIEW_ANSWER_MS ||
+		strcmp(known.process, process) != 0) {
 		look_for(process);
 		a->same = compare(path);
 		a->viewed_ms = now_ms();

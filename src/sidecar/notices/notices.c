@@ -217,7 +217,7 @@ static void on_overflow(struct notices *n)
 	uint64_t now = now_ms();
 
 	n->lost++;
-	if (now - n->minute_ms > MINUTE) {
+	if (time_since(n->minute_ms, now) > MINUTE) {
 		n->minute_ms = now;
 		n->overflows = 0;
 	}

@@ -325,7 +325,7 @@ static void drop_old(struct rpc_server *s)
 	uint64_t now = now_ms();
 
 	for (size_t i = 0; i < MAX_CONNECTIONS; i++)
-		if (s->connections[i].fd >= 0 && now - s->connections[i].accepted_ms > QUESTION_MS)
+		if (s->connections[i].fd >= 0 && time_since(s->connections[i].accepted_ms, now) > QUESTION_MS)
 			drop(&s->connections[i]);
 }
 

@@ -68,7 +68,7 @@ static struct nonce_entry *find(const struct nonces *n, const uint8_t nonce[NONC
 		const struct nonce_entry *e = &n->entries[i];
 
 		if (e->owner != NULL && !e->used && memcmp(e->nonce, nonce, sizeof(e->nonce)) == 0 &&
-			now_ms() - e->announced_ms <= NONCE_LIFETIME_S * 1000)
+			time_since(e->announced_ms, now_ms()) <= NONCE_LIFETIME_S * 1000)
 			return (struct nonce_entry *)e;
 	}
 	return NULL;
