@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fuse/fs/file.h"
+#include "fuse/fs/open_hold.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/local/inode_writes.h"
@@ -33,6 +34,20 @@ static struct request *from_call(struct nfs_call *call)
 	return CONTAINER_OF(call, struct request, call);
 }
 
+/*
+ * True if the file has lost its last name, and no process has it open here. Only its backing id still makes the handle
+ * lead to it, for which the sidecar keeps the file open: without the id the server's answer would be ESTALE, after
+ * which the kernel walks the path again. Otherwise touch(1) by a name that the kernel believes would succeed, and make
+ * no file. The kernel opens other files than regular ones without asking the daemon.
+ */
+static bool is_gone(struct inode *i, const struct nfs_attr *attr)
+{
+	if (attr->nlink > 0 || !S_ISREG(attr->mode))
+		return false;
+	LOCKED(&i->lock);
+	return !inode_is_open(i);
+}
+
 /* Replies with the attributes of the answer, or asks for them if the answer has none. */
 static void attr_done(struct nfs_call *call)
 {
@@ -48,8 +63,8 @@ static void attr_done(struct nfs_call *call)
 		request_send(r, NFS_GETATTR, attr_done);
 		return;
 	}
-	/* The handle's file has another type now. The kernel would mark the inode bad for ever, even the root's. */
-	if ((call->attr.mode & S_IFMT) != r->inode->type) {
+	/* With another type the kernel would mark the inode bad for ever, even the root's. */
+	if ((call->attr.mode & S_IFMT) != r->inode->type || is_gone(r->inode, &call->attr)) {
 		request_end_error(r, -ESTALE);
 		return;
 	}
