@@ -11,8 +11,8 @@ uint64_t now_ms(void);
 uint64_t now_ns(void);
 
 /*
- * The time from the one reading of the clock to the other. 0 if the earlier reading was made later: another thread may
- * have made it after this thread has read the clock.
+ * The time from then to now, two readings of one of these clocks. 0 if then is later than now: another thread may have
+ * read the clock after this thread has.
  */
 static inline uint64_t time_since(uint64_t then, uint64_t now)
 {
