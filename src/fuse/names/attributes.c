@@ -38,7 +38,8 @@ static struct request *from_call(struct nfs_call *call)
  * True if the file has lost its last name, and no process has it open here. Only its backing id still makes the handle
  * lead to it, for which the sidecar keeps the file open: without the id the server's answer would be ESTALE, after
  * which the kernel walks the path again. Otherwise touch(1) by a name that the kernel believes would succeed, and make
- * no file. The kernel opens other files than regular ones without asking the daemon.
+ * no file. An open counts until its RELEASE has come, for which close(2) does not wait. The kernel opens other files
+ * than regular ones without asking the daemon.
  */
 static bool is_gone(struct inode *i, const struct nfs_attr *attr)
 {
