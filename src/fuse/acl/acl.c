@@ -86,6 +86,7 @@ static int take(const struct nfs_acls *from, enum acl_kind kind, struct posix_ac
 static void reply_sized(struct get_request *g, const void *data, size_t size)
 {
 	g->r.operation.error = g->size > 0 && size > g->size ? ERANGE : 0;
+	request_count(&g->r);
 	if (g->size == 0)
 		(void)fuse_reply_xattr(g->r.req, size);
 	else if (size > g->size)

@@ -25,6 +25,7 @@ static void on_range(struct path_range *p, int error, uint64_t amount)
 		return;
 	}
 	p->r.operation.bytes = p->type == BROKER_COPY ? amount : 0;
+	request_count(&p->r);
 	if (p->type == BROKER_SEEK)
 		(void)fuse_reply_lseek(p->r.req, (off_t)amount);
 	else

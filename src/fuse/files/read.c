@@ -18,6 +18,7 @@ static void on_data(struct path_read *p, int error, const void *data, size_t siz
 {
 	p->r.operation.error = (int16_t)-error;
 	p->r.operation.bytes = size;
+	request_count(&p->r);
 	if (error < 0)
 		(void)fuse_reply_err(p->r.req, -error);
 	else

@@ -24,6 +24,7 @@ static void on_written(struct path_write *p, int error)
 	if (r->req)
 		r->operation.error = (int16_t)-error;
 	r->operation.bytes = error < 0 ? 0 : p->size;
+	request_count(r);
 	if (r->req && error < 0)
 		(void)fuse_reply_err(r->req, -error);
 	else if (r->req) {

@@ -65,6 +65,7 @@ static void reply_opendir(struct opendir_request *o, enum listing_use use)
 	o->fi.fh = d->opened.number;
 	listing_open(o->r.fs, i, &d->opened, use, &o->fi);
 	d->fills = o->fi.cache_readdir;
+	request_count(&o->r);
 	if (fuse_reply_open(o->r.req, &o->fi) < 0)
 		close_directory(o->r.fs, d);
 	request_end(&o->r);

@@ -135,6 +135,7 @@ static bool reply_from_batch(struct readdir_request *q)
 	}
 	if (sums && used == 0 && at_end)
 		listing_sum_end(&d->sum, q->r.inode, at);
+	request_count(&q->r);
 	(void)fuse_reply_buf(q->r.req, buf, used);
 	free(buf);
 	request_end(&q->r);

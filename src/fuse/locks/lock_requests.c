@@ -36,10 +36,12 @@ static void notice(struct fs *fs, enum lock_kind kind)
 		fs->spec, kind == LOCK_KIND_FLOCK ? "flock" : "fcntl");
 }
 
-/* The request was answered. */
-static void free_request(struct lock_request *q)
+/* Counts the request, and answers it. */
+static void reply(struct lock_request *q, int error)
 {
+	q->operation.error = (int16_t)-error;
 	operation_end(q->fs->operations, &q->operation);
+	(void)fuse_reply_err(q->req, -error);
 	if (q->place)
 		atomic_fetch_sub(q->place, 1);
 	free(q);
@@ -55,9 +57,7 @@ static void interrupted(fuse_req_t req, void *data)
 
 	if (!locks_cancel(q->fs->locks, &q->wait))
 		return;
-	q->operation.error = EINTR;
-	(void)fuse_reply_err(req, EINTR);
-	free_request(q);
+	reply(q, -EINTR);
 }
 
 static void end(struct lock_request *q, int error)
@@ -65,9 +65,7 @@ static void end(struct lock_request *q, int error)
 	/* Waits for interrupted(), which uses q. */
 	fuse_req_interrupt_func(q->req, NULL, NULL);
 	error = error == -EAGAIN && q->no_place ? -ENOLCK : error;
-	q->operation.error = (int16_t)-error;
-	(void)fuse_reply_err(q->req, -error);
-	free_request(q);
+	reply(q, error);
 }
 
 /* Over io_uring the kernel sends no FUSE_INTERRUPT for a signal that came before the daemon had the request. */

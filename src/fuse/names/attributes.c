@@ -70,6 +70,7 @@ static void attr_done(struct nfs_call *call)
 		return;
 	}
 	timeout = request_tell_attributes(r, r->inode, &call->attr, &st);
+	request_count(r);
 	(void)fuse_reply_attr(r->req, &st, timeout);
 	request_end(r);
 }
@@ -363,6 +364,7 @@ static void statfs_done(struct nfs_call *call)
 	st.f_ffree = call->res.fsstat.ffiles;
 	st.f_favail = call->res.fsstat.afiles;
 	st.f_fsid = r->fs->fsid;
+	request_count(r);
 	(void)fuse_reply_statfs(r->req, &st);
 	request_end(r);
 }

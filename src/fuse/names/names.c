@@ -233,6 +233,7 @@ static void readlink_done(struct nfs_call *call)
 		request_end_error(r, call->error);
 		return;
 	}
+	request_count(r);
 	(void)fuse_reply_readlink(r->req, call->res.target);
 	request_end(r);
 }

@@ -46,6 +46,7 @@ int open_permission(const struct open_request *o, uint32_t access)
 
 static int reply_open(struct open_request *o)
 {
+	request_count(&o->r);
 	return o->create ? fuse_reply_create(o->r.req, &o->entry, &o->fi) : fuse_reply_open(o->r.req, &o->fi);
 }
 

@@ -51,10 +51,17 @@ void operation_take(struct operation *ret)
 	current->began = 0;
 }
 
+static struct operations *operations_of(fuse_req_t req)
+{
+	return ((struct fs *)fuse_req_userdata(req))->operations;
+}
+
 void operation_refuse(fuse_req_t req, int error)
 {
-	if (current)
+	if (current) {
 		current->error = (int16_t)error;
+		operation_end(operations_of(req), current);
+	}
 	(void)fuse_reply_err(req, error);
 }
 
@@ -167,11 +174,6 @@ const char *operation_path_name(enum operation_path path)
 }
 
 /* ---- the handlers ---- */
-
-static struct operations *operations_of(fuse_req_t req)
-{
-	return ((struct fs *)fuse_req_userdata(req))->operations;
-}
 
 /*
  * The inner handler may answer, and then the request is gone: nothing may use it afterwards. The mount outlives all

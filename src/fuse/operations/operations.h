@@ -106,7 +106,7 @@ void operation_take(struct operation *ret);
 /* Answers the request whose handler runs on this thread with an errno; for handlers that took nothing over. */
 void operation_refuse(fuse_req_t req, int error);
 
-/* Counts and logs an operation that was taken over, at its answer. Does nothing the second time. */
+/* Counts and logs an operation that was taken over, before its answer. Does nothing the second time. */
 void operation_end(struct operations *o, struct operation *of);
 
 /*

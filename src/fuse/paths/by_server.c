@@ -115,8 +115,9 @@ static bool write_given_up(struct nfs_call *call)
 		return false;
 	if (p->w->sent && call->args.io.append)
 		return true;
-	(void)fuse_reply_err(p->r.req, EINTR);
 	p->r.operation.error = EINTR;
+	request_count(&p->r);
+	(void)fuse_reply_err(p->r.req, EINTR);
 	p->r.req = NULL;
 	return false;
 }

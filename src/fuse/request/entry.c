@@ -297,6 +297,7 @@ int request_make_entry(struct request *r, const char *name, struct fuse_entry_pa
 
 static void reply_entry(struct request *r, struct inode *i, const struct fuse_entry_param *entry)
 {
+	request_count(r);
 	if (fuse_reply_entry(r->req, entry) < 0)
 		inode_table_forget(r->fs->inodes, i, 1);
 	(void)inode_unref(r->fs->inodes, i);
@@ -309,6 +310,7 @@ void request_reply_absent(struct request *r)
 
 	walk_ended(r, NULL);
 	r->operation.error = ENOENT;
+	request_count(r);
 	if (entry.entry_timeout > 0)
 		(void)fuse_reply_entry(r->req, &entry);
 	else

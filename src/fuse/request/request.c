@@ -211,9 +211,14 @@ void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs
 		server_submit(r->fs->server, &r->call);
 }
 
-void request_end(struct request *r)
+void request_count(struct request *r)
 {
 	operation_end(r->fs->operations, &r->operation);
+}
+
+void request_end(struct request *r)
+{
+	request_count(r);
 	removal_ended(r->fs, &r->removing);
 	if (r->call.opening)
 		opening_drop(r->fs, r->call.opening);
@@ -229,6 +234,7 @@ void request_end_error(struct request *r, int error)
 {
 	if (r->req) {
 		r->operation.error = (int16_t)-error;
+		request_count(r);
 		(void)fuse_reply_err(r->req, -error);
 	}
 	request_end(r);

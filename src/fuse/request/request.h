@@ -90,6 +90,9 @@ void request_set_directory2(struct request *r, fuse_ino_t dir);
  */
 void request_send(struct request *r, enum nfs_proc proc, void (*done)(struct nfs_call *call));
 
+/* Counts the operation, before its reply: whoever has the reply finds the operation counted. */
+void request_count(struct request *r);
+
 /* Answers with an error (0 or a negative errno) and ends the request. */
 void request_end_error(struct request *r, int error);
 
