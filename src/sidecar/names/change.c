@@ -11,7 +11,6 @@
 #include "sidecar/backing/thread_cred.h"
 
 #define END_LEASE_TRIES 10
-#define BRIEF_BLOCKS    (16 << 11) /* of 512 bytes: the removal of so large a file takes about a millisecond */
 
 struct name_change *name_change_new(uint32_t type, bool stable)
 {
@@ -47,12 +46,6 @@ void name_change_refuse(struct name_change *c, int error, enum reason reason)
 static bool server_remembers(const struct name_change *c)
 {
 	return c->server->process != NULL;
-}
-
-/* True if the change needs the file that loses a name by it. */
-static bool has_victim(const struct name_change *c)
-{
-	return (c->type == BROKER_REMOVE || c->type == BROKER_RENAME) && server_remembers(c);
 }
 
 /* ---- preparation ---- */
@@ -173,7 +166,6 @@ int name_change_setattr(struct name_change *c, const struct grant_context *g, co
 			: -EOPNOTSUPP;
 
 	c->request.setattr = *request;
-	c->server = g->server;
 	if (r >= 0 && !g->at->perms.write)
 		r = -EROFS;
 	if (r >= 0)
@@ -281,23 +273,12 @@ static void end_lease(const struct name_change *c, int fd)
 			(void)fstat(fd, &st);
 }
 
-/* The directory that loses a name by a REMOVE, or in which a RENAME may replace a file. */
-static const struct names_directory *victims_directory(const struct name_change *c)
+/* An O_PATH descriptor of what a REMOVE or RENAME takes its name from; -ENOENT if nothing has the name. */
+static int open_victim(const struct name_change *c)
 {
-	return c->dir2.fd >= 0 ? &c->dir2 : &c->dir;
-}
+	const char *name = c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2;
 
-/* Opens what a REMOVE or RENAME takes its name from. 0 also if nothing has the name: c->file is -1 then. */
-static int open_victim(struct name_change *c)
-{
-	const struct names_directory *dir = victims_directory(c);
-	int r = names_open(dir->fd, c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2);
-
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	c->file = r;
-	/* A subvolume of btrfs is another filesystem. */
-	return fstat(c->file, &c->victim) < 0 || c->victim.st_dev != dir->device ? -EXDEV : 0;
+	return names_open(c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, name);
 }
 
 /* True if the caller may take the file's name from the directory (fs/namei.c may_delete). */
@@ -316,44 +297,30 @@ static bool may_take_name(const struct name_change *c, const struct names_direct
  */
 static int find_victim(struct name_change *c, int *ret_lease)
 {
-	int r = 0;
+	const struct names_directory *dir = c->dir2.fd >= 0 ? &c->dir2 : &c->dir;
 
 	*ret_lease = -1;
-	if (!has_victim(c))
+	if ((c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
+		return 0;
+	c->file = open_victim(c);
+	if (c->file == -ENOENT)
 		return 0;
 	if (c->file < 0)
-		r = open_victim(c);
-	if (r < 0 || c->file < 0)
-		return r;
-	c->may = may_take_name(c, victims_directory(c));
+		return c->file;
+	if (fstat(c->file, &c->victim) < 0 || c->victim.st_dev != dir->device)
+		return -EXDEV; /* a subvolume of btrfs */
+	c->may = may_take_name(c, dir);
 	return c->may ? lease_last_name(c, ret_lease) : -EACCES;
-}
-
-void name_change_look(struct name_change *c)
-{
-	if (has_victim(c) && open_victim(c) < 0)
-		close_fdp(&c->file); /* name_change_run() meets the error, too */
-}
-
-void name_change_waits(struct name_change *c)
-{
-	if (has_victim(c))
-		close_fdp(&c->file);
 }
 
 bool name_change_victim(const struct name_change *c, struct broker_fh *ret)
 {
+	_cleanup_close_ int fd = server_remembers(c) ? open_victim(c) : -1;
 	struct nfs_handle handle = c->handle;
+	struct stat st;
 
-	return has_victim(c) && c->file >= 0 && has_one_name(&c->victim) &&
-	       export_mount_handle(c->file, &handle) >= 0 && c->server->encode(&handle, ret) >= 0;
-}
-
-bool name_change_is_brief(const struct name_change *c)
-{
-	bool large = has_victim(c) && c->file >= 0 && S_ISREG(c->victim.st_mode) && c->victim.st_blocks > BRIEF_BLOCKS;
-
-	return server_remembers(c) && !c->stable && !large;
+	return fd >= 0 && fstat(fd, &st) >= 0 && has_one_name(&st) && export_mount_handle(fd, &handle) >= 0 &&
+	       c->server->encode(&handle, ret) >= 0;
 }
 
 static int remove_name(const struct name_change *c)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * REMOVE, RENAME, LINK and SETATTR, and the sync of names for all changes. The session's thread prepares a change:
- * finds directories and files by their handles, and squashes the credential. It makes the change, too, if the change is
- * brief. Otherwise a worker does, since a change may wait for the holder of a delegation, which only the kernel's NFS
- * server gives, for a disk, or for the blocks of a large file. Without the hand-over to a worker, on two CPUs with
- * NFS-Ganesha, unlink(2) takes 0.75 of the time, and untar 0.7 to 0.8; on one CPU both take 0.9.
+ * finds directories and files by their handles, and squashes the credential. A worker makes the change, since it may
+ * wait for the holder of a delegation or for a disk.
  *
  * The kernel decides about all rights, for a thread with the squashed credential. Whatever the sidecar is not sure that
  * the server would do, it leaves to the server, with nothing changed: files with set-id bits, several kinds of
@@ -31,11 +29,11 @@ struct name_change {
 	struct stat victim;       /* REMOVE, RENAME: of the file, if it is not -1, before the change */
 	bool may;                 /* the caller may take the victim's name */
 	struct nfs_handle handle; /* REMOVE, RENAME: of the directory */
-	const struct server_kind *server;
-	bool stable;                   /* makes names stable before the answer */
-	struct broker_changed changed; /* the reply */
-	struct broker_made made;       /* the reply of MAKE and SYMLINK */
-	int given;                     /* MAKE: the descriptor that goes with the reply; or -1 */
+	const struct server_kind *server; /* REMOVE, RENAME, LINK */
+	bool stable;                      /* makes names stable before the answer */
+	struct broker_changed changed;    /* the reply */
+	struct broker_made made;          /* the reply of MAKE and SYMLINK */
+	int given;                        /* MAKE: the descriptor that goes with the reply; or -1 */
 	int kept; /* REMOVE, RENAME: the session's own descriptor of what has the name, lent to this change; or -1 */
 };
 
@@ -56,24 +54,12 @@ int name_change_link(struct name_change *c, const struct grant_context *g, const
 int name_change_setattr(struct name_change *c, const struct grant_context *g, const struct broker_setattr *request);
 
 /*
- * Finds the file of which a prepared REMOVE or RENAME takes a name, if the change needs that file: the change is made
- * at once, or name_change_waits() is called.
- */
-void name_change_look(struct name_change *c);
-
-/*
- * The handle of the file that name_change_look() has found, if the file will lose its last name: the change takes the
- * session's descriptor of it in c->kept. False if it needs none.
+ * The handle of a prepared REMOVE's or RENAME's file that will lose its last name, for which the change takes the
+ * session's descriptor in c->kept. False if it needs none.
  */
 bool name_change_victim(const struct name_change *c, struct broker_fh *ret);
 
-/* True if a prepared change, after name_change_look(), neither waits nor takes long. */
-bool name_change_is_brief(const struct name_change *c);
-
-/* The change is not made at once: the name may be another file's by then, and is looked at again. */
-void name_change_waits(struct name_change *c);
-
-/* Makes the change, and fills the reply. May wait, unless the change is brief. */
+/* Makes the change, and fills the reply. May wait. */
 void name_change_run(struct name_change *c);
 
 /* Fills the reply to a change that is not made. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The requests that change names and attributes. MAKE and SYMLINK are made here, because a MAKE grants a backing id,
- * which belongs to the session's thread. So are the other changes that are brief; workers make those that are not
- * (names/change.h), and sync names.
+ * which belongs to the session's thread; workers make the other changes (names/change.h), and sync names.
  */
 #include "sidecar/session/session.h"
 
@@ -128,7 +127,7 @@ int session_on_symlink(struct session *s, struct packet *p)
 
 /* ---- REMOVE, RENAME, LINK, SETATTR ---- */
 
-/* Makes the prepared change, or gives it to a worker; refuses it after an error. Takes the change over. */
+/* Gives the prepared change to a worker; refuses it after an error. Takes the change over. */
 static int start(struct session *s, const struct packet *p, struct name_change *c, int r, enum reason reason)
 {
 	struct file_job job = {.type = p->header.type, .request = p->header.id, .fd = -1, .target = -1, .names = c};
@@ -138,14 +137,7 @@ static int start(struct session *s, const struct packet *p, struct name_change *
 		r = -ENOMEM;
 		reason = REASON_LIMIT;
 	}
-	if (r >= 0 && name_change_is_brief(c)) {
-		name_change_run(c);
-		r = session_reply(s, p, &c->changed, -1);
-		(void)name_change_free(c);
-		return r;
-	}
 	if (r >= 0) {
-		name_change_waits(c);
 		r = file_jobs_add(&s->jobs, &job);
 		reason = REASON_LIMIT;
 	}
@@ -157,15 +149,13 @@ static int start(struct session *s, const struct packet *p, struct name_change *
 }
 
 /*
- * Finds the file of which a prepared change takes a name, and lends the change the session's descriptor of it if the
- * file will lose its last name. A RENAME to another directory gets none: a waiting job has two descriptors at most
- * (SPARE_FDS of session.c).
+ * Lends a prepared change the session's descriptor of the file that will lose its last name. A RENAME to another
+ * directory gets none: a waiting job has two descriptors at most (SPARE_FDS of session.c).
  */
-static void find_victim(struct session *s, struct name_change *c, const struct export_mount *mount)
+static void lend(struct session *s, struct name_change *c, const struct export_mount *mount)
 {
 	struct broker_fh victim;
 
-	name_change_look(c);
 	if (c->dir2.fd < 0 && backing_table_count(&s->ids) > 0 && name_change_victim(c, &victim))
 		c->kept = backing_table_lend(&s->ids, &victim, mount);
 }
@@ -186,7 +176,7 @@ int session_on_remove(struct session *s, struct packet *p)
 	int r = reason != REASON_NONE ? session_error_of(reason) : c != NULL ? name_change_remove(c, &g, body) : 0;
 
 	if (r >= 0 && c != NULL)
-		find_victim(s, c, at.mount);
+		lend(s, c, at.mount);
 	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
 }
 
@@ -205,7 +195,7 @@ int session_on_rename(struct session *s, struct packet *p)
 	if (r >= 0 && c != NULL)
 		r = name_change_rename(c, &g, &g2, body);
 	if (r >= 0 && c != NULL)
-		find_victim(s, c, at.mount);
+		lend(s, c, at.mount);
 	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
 }
 

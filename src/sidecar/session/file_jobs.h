@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A session's operations on files that may take long: fsync, fallocate, seek, copy, truncate, the reading of
- * directories, changes of names that are not brief. Worker threads perform them, so that the session can handle other
- * requests in the meantime. The workers share the session's descriptor table, and reply on the session's socket. Each
- * job owns duplicates of its descriptors; duplicates share the open file, which keeps write errors for fsync. A worker
- * starts when a job comes and no worker is idle, and stays until the session ends.
+ * directories, changes of names. Worker threads perform them, so that the session can handle other requests in the
+ * meantime. The workers share the session's descriptor table, and reply on the session's socket. Each job owns
+ * duplicates of its descriptors; duplicates share the open file, which keeps write errors for fsync. A worker starts
+ * when a job comes and no worker is idle, and stays until the session ends.
  *
  * One commit of a filesystem's journal serves all fsyncs that wait when it begins: 64 threads that write and fsync
  * files on a disk, without a mount, need 0.12 to 0.3 of the time with 16 syncs at once in place of 4. Through a mount
