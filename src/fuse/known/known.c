@@ -107,15 +107,13 @@ static void learn_watch(const struct fs *fs, struct inode *i, bool same, bool wa
 	}
 }
 
-unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked,
-	bool watched)
+/* Remembers attributes, which may end the epoch. The caller holds the inode's lock. Returns their timeout in seconds.
+ */
+static unsigned remember(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
 {
+	bool same = same_rights(i, attr);
 	unsigned seconds;
-	bool same;
 
-	LOCKED(&i->lock);
-	same = same_rights(i, attr);
-	learn_watch(fs, i, attr_memory_is_version(&i->attrs, attr), watched, asked);
 	if (!attr_memory_is_version(&i->attrs, attr)) {
 		i->known.mixed |= i->known.trusts_ms > now_ms();
 		end_epoch(i);
@@ -126,6 +124,17 @@ unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct n
 	/* Names in a private directory were told because of the owner's rights, and these are the same. */
 	if (!known_all_may_search(i) && !(fs->one_user && same))
 		forget_names(fs, i);
+	return seconds;
+}
+
+unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked,
+	bool watched)
+{
+	unsigned seconds;
+
+	LOCKED(&i->lock);
+	learn_watch(fs, i, attr_memory_is_version(&i->attrs, attr), watched, asked);
+	seconds = remember(fs, i, attr, asked);
 	if (known_is_outdated(i, asked)) {
 		attr_memory_doubt(&i->attrs);
 		return 0;
@@ -214,11 +223,19 @@ static bool continues(const struct inode *i, const struct nfs_wcc *wcc, uint64_t
 		&(struct nfs_attr){.size = wcc->size_before, .mtime = wcc->mtime_before, .ctime = wcc->ctime_before});
 }
 
+/*
+ * True if of all requests on the way only this one changes the inode, and the inode was neither changed nor in doubt
+ * since it was sent.
+ */
+static bool is_alone(const struct inode *i, uint64_t asked)
+{
+	return i->known.changing == 1 && i->known.changed <= asked;
+}
+
 bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked)
 {
 	LOCKED(&i->lock);
-	bool alone = i->known.changing == 1 && i->known.changed <= asked;
-	bool kept = continues(i, wcc, asked);
+	bool alone = is_alone(i, asked), kept = continues(i, wcc, asked);
 
 	i->known.changing--;
 	if (kept) {
@@ -229,6 +246,24 @@ bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc,
 	}
 	*ret_asked = alone ? i->known.changed : 0;
 	return kept;
+}
+
+void known_set_end(struct fs *fs, struct inode *dir, const struct nfs_attr *attr, uint64_t asked, uint64_t *ret_asked)
+{
+	LOCKED(&dir->lock);
+	bool alone = is_alone(dir, asked), keeps = alone && known_is_watched(fs, dir);
+	bool whole = keeps && dir->known.whole && dir->known.whole->epoch == dir->known.epoch;
+	uint64_t lease = dir->known.lease;
+
+	dir->known.changing--;
+	known_doubt_locked(dir);
+	*ret_asked = alone ? dir->known.changed : 0;
+	if (!keeps)
+		return;
+	(void)remember(fs, dir, attr, dir->known.changed);
+	dir->known.lease = lease;
+	if (whole)
+		dir->known.whole->epoch = dir->known.epoch;
 }
 
 void known_links_changed(struct fs *fs)

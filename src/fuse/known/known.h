@@ -132,6 +132,14 @@ void known_change_begin(struct inode *i);
 bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked);
 
 /*
+ * The same for a SETATTR that the sidecar has made of a directory. attr: the directory's attributes after it. A watched
+ * directory stays watched, and one that is known whole stays so: notices tell of the names that others make. All else
+ * ends with the epoch, also that it has no ACL, since a notice of a new ACL that comes now looks like one of this
+ * change.
+ */
+void known_set_end(struct fs *fs, struct inode *dir, const struct nfs_attr *attr, uint64_t asked, uint64_t *ret_asked);
+
+/*
  * Which change a notice tells of. This mount's own changes come back as notices, too. known_own_name() remembers what
  * the kernel itself has made of a name: the file with this handle, or nothing (NULL).
  */

@@ -149,6 +149,15 @@ static void learn_own_names(struct request *r)
 	}
 }
 
+/* True if the sidecar has set attributes of a directory. */
+static bool has_set_directory(const struct request *r)
+{
+	const struct nfs_call *call = &r->call;
+
+	return call->proc == NFS_SETATTR && call->error == 0 && call->by_sidecar && call->has_attr &&
+	       r->inode->type == S_IFDIR && S_ISDIR(call->attr.mode);
+}
+
 static void end_change(struct request *r)
 {
 	const struct nfs_call *call = &r->call;
@@ -157,7 +166,11 @@ static void end_change(struct request *r)
 
 	if (call->error == 0)
 		learn_own_names(r);
-	first.kept = known_change_end(r->fs, r->inode, wcc_of_inode(call), asked, &first.asked);
+	first.kept = false;
+	if (has_set_directory(r))
+		known_set_end(r->fs, r->inode, &call->attr, asked, &first.asked);
+	else
+		first.kept = known_change_end(r->fs, r->inode, wcc_of_inode(call), asked, &first.asked);
 	second = first;
 	if (two_inodes(r))
 		second.kept = known_change_end(r->fs, r->inode2, &call->dir2, asked, &second.asked);

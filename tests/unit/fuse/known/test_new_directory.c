@@ -50,6 +50,18 @@ static void make_name(const char *name, long before, long after)
 	(void)known_change_end(&fs, dir, &wcc, attr_clock(), &asked);
 }
 
+/* This mount sets the directory's mode by the sidecar. */
+static void set_mode(mode_t permissions, long version)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | permissions, 1, version);
+	uint64_t asked;
+
+	known_change_begin(dir);
+	known_set_end(&fs, dir, &attr, attr_clock(), &asked);
+	assert_true(asked == dir->known.changed);
+	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, asked);
+}
+
 static void a_new_directory_lacks_all_names(void **state)
 {
 	struct inode *owner = file;
@@ -139,6 +151,79 @@ static void an_absent_name_ends_nothing(void **state)
 	assert_int_equal(look_up("other", &user), -ENOENT);
 }
 
+static void own_attributes_leave_the_names(void **state)
+{
+	made(1, true, true);
+	known_may_have(dir, "own");
+	set_mode(0700, 2);
+	assert_int_equal(look_up("other", &user), -ENOENT);
+	assert_int_equal(look_up("own", &user), -EAGAIN);
+	see(2);
+	assert_int_equal(look_up("other", &user), -ENOENT);
+}
+
+static void own_attributes_end_the_rights(void **state)
+{
+	static const struct nfs_cred carol = {.uid = 1002, .gid = 2002};
+
+	made(1, true, true);
+	assert_true(known_absence_seconds(&fs, dir) > 0);
+	set_mode(0755, 2);
+	assert_true(known_absence_seconds(&fs, dir) == 0);
+	assert_true(known_wants_no_acl(&fs, dir));
+	assert_int_equal(look_up("name", &user), -EAGAIN); /* asks for the ACL */
+	assert_int_equal(look_up("name", &carol), -EAGAIN);
+	assert_int_equal(look_up("name", &user), -ENOENT);
+}
+
+static void beside_another_change_own_attributes_end_all(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0700, 1, 2);
+	uint64_t asked, sent = attr_clock();
+
+	made(1, true, true);
+	known_change_begin(dir);
+	known_change_begin(dir);
+	known_set_end(&fs, dir, &attr, sent, &asked);
+	assert_int_equal(asked, 0);
+	assert_int_equal(known_change_end(&fs, dir, NULL, sent, &asked), false);
+	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	assert_int_equal(look_up("other", &user), -EAGAIN);
+}
+
+static void after_another_change_own_attributes_end_all(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0700, 1, 3);
+	uint64_t asked, sent = attr_clock();
+
+	made(1, true, true);
+	known_change_begin(dir);
+	make_name("name", 1, 2);
+	assert_int_equal(look_up("other", &user), -ENOENT);
+	known_set_end(&fs, dir, &attr, sent, &asked);
+	assert_int_equal(asked, 0);
+	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	assert_int_equal(look_up("other", &user), -EAGAIN);
+}
+
+static void after_a_change_by_others_own_attributes_end_all(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0700, 1, 2);
+	uint64_t asked, sent = attr_clock();
+
+	made(1, true, true);
+	known_change_begin(dir);
+	known_doubt(dir);
+	known_set_end(&fs, dir, &attr, sent, &asked);
+	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	assert_int_equal(look_up("other", &user), -EAGAIN);
+	fs.leased = 0;
+	made(1, true, true);
+	set_mode(0700, 2);
+	fs.leased = 1;
+	assert_int_equal(look_up("other", &user), -EAGAIN);
+}
+
 static void there_is_a_limit(void **state)
 {
 	char name[32];
@@ -216,6 +301,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_change_by_others_ends_that, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_name_by_others_ends_that, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_absent_name_ends_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(own_attributes_leave_the_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(own_attributes_end_the_rights, setup, teardown),
+		cmocka_unit_test_setup_teardown(beside_another_change_own_attributes_end_all, setup, teardown),
+		cmocka_unit_test_setup_teardown(after_another_change_own_attributes_end_all, setup, teardown),
+		cmocka_unit_test_setup_teardown(after_a_change_by_others_own_attributes_end_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_is_a_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(lookupcache_is_obeyed, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sidecar_is_asked_for_an_acl_once, setup, teardown),

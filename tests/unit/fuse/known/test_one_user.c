@@ -47,10 +47,30 @@ static void in_a_mount_for_one_user_the_kernel_walks_where_the_user_may(void **s
 	assert_true(known_entry_seconds(&fs, dir, file) == 0);
 }
 
+static void the_owner_takes_away_the_own_right(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0600, 1, 2);
+	uint64_t asked;
+
+	fs.forgets_names = fs.one_user = true;
+	fs.leased_from = attr_clock_tick();
+	fs.leased = 1;
+	looked_up_by(&alice, 0700, 1);
+	dir->known.lease = 1;
+	assert_true(known_entry_seconds(&fs, dir, file) > 0);
+	fs.forgot = 0;
+	attr.uid = 1;
+	known_change_begin(dir);
+	known_set_end(&fs, dir, &attr, attr_clock(), &asked);
+	assert_int_not_equal(fs.forgot, 0);
+	assert_true(known_entry_seconds(&fs, dir, file) == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(in_a_mount_for_one_user_the_kernel_walks_where_the_user_may),
+		TEST(the_owner_takes_away_the_own_right),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
