@@ -5,8 +5,9 @@
  * the kernel serves these itself.
  *
  * A table of handlers stands before the mount's own table. It begins an operation on the stack of the handler's thread.
- * A handler that goes on later takes the operation over (struct request does), and its end counts it; a handler that
- * has answered when it returns is counted there. So every request is counted once, where it is answered.
+ * A handler that goes on later takes the operation over (struct request does), and counts it before its reply, so that
+ * whoever has the reply finds it counted; a handler that has answered when it returns is counted there. So every
+ * request is counted once.
  *
  * A request costs about 60 ns more by this (two reads of the clock, two additions), or 110 ns where two CPUs serve the
  * same operation. open(2) and close(2) of a local file are three requests and take some 50 us.
