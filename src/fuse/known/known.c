@@ -107,8 +107,7 @@ static void learn_watch(const struct fs *fs, struct inode *i, bool same, bool wa
 	}
 }
 
-/* Remembers attributes, which may end the epoch. The caller holds the inode's lock. Returns their timeout in seconds.
- */
+/* Remembers attributes, which may end the epoch, and returns their timeout in seconds. The caller holds the lock. */
 static unsigned remember(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked)
 {
 	bool same = same_rights(i, attr);

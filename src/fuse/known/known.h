@@ -132,10 +132,10 @@ void known_change_begin(struct inode *i);
 bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc, uint64_t asked, uint64_t *ret_asked);
 
 /*
- * The same for a SETATTR that the sidecar has made of a directory. attr: the directory's attributes after it. A watched
- * directory stays watched, and one that is known whole stays so: notices tell of the names that others make. All else
- * ends with the epoch, also that it has no ACL, since a notice of a new ACL that comes now looks like one of this
- * change.
+ * The same for a SETATTR of a directory that the sidecar has answered. attr: the directory's attributes after it. A
+ * watched directory stays watched, and one that is known whole stays so: notices tell of the names that others make.
+ * The epoch ends, and with it the knowledge that the directory has no ACL: if another client has set one right before,
+ * the notice of that comes with the attributes of now, and looks like a notice of this change.
  */
 void known_set_end(struct fs *fs, struct inode *dir, const struct nfs_attr *attr, uint64_t asked, uint64_t *ret_asked);
 

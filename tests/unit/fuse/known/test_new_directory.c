@@ -50,16 +50,21 @@ static void make_name(const char *name, long before, long after)
 	(void)known_change_end(&fs, dir, &wcc, attr_clock(), &asked);
 }
 
-/* This mount sets the directory's mode by the sidecar. */
-static void set_mode(mode_t permissions, long version)
+/* The sidecar answers a SETATTR of the directory that was sent then, and the user may search it afterwards. */
+static uint64_t set_mode_sent(uint64_t then, mode_t permissions, long version)
 {
 	struct nfs_attr attr = attributes(S_IFDIR | permissions, 1, version);
 	uint64_t asked;
 
+	known_set_end(&fs, dir, &attr, then, &asked);
+	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	return asked;
+}
+
+static void set_mode(mode_t permissions, long version)
+{
 	known_change_begin(dir);
-	known_set_end(&fs, dir, &attr, attr_clock(), &asked);
-	assert_true(asked == dir->known.changed);
-	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, asked);
+	assert_true(set_mode_sent(attr_clock(), permissions, version) == dir->known.changed);
 }
 
 static void a_new_directory_lacks_all_names(void **state)
@@ -178,49 +183,41 @@ static void own_attributes_end_the_rights(void **state)
 
 static void beside_another_change_own_attributes_end_all(void **state)
 {
-	struct nfs_attr attr = attributes(S_IFDIR | 0700, 1, 2);
-	uint64_t asked, sent = attr_clock();
-
 	made(1, true, true);
 	known_change_begin(dir);
 	known_change_begin(dir);
-	known_set_end(&fs, dir, &attr, sent, &asked);
-	assert_int_equal(asked, 0);
-	assert_int_equal(known_change_end(&fs, dir, NULL, sent, &asked), false);
-	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
-	assert_int_equal(look_up("other", &user), -EAGAIN);
+	assert_int_equal(set_mode_sent(attr_clock(), 0700, 2), 0);
+	assert_false(known_has_notices(&fs, dir));
 }
 
 static void after_another_change_own_attributes_end_all(void **state)
 {
-	struct nfs_attr attr = attributes(S_IFDIR | 0700, 1, 3);
-	uint64_t asked, sent = attr_clock();
+	uint64_t sent = attr_clock();
 
 	made(1, true, true);
 	known_change_begin(dir);
 	make_name("name", 1, 2);
 	assert_int_equal(look_up("other", &user), -ENOENT);
-	known_set_end(&fs, dir, &attr, sent, &asked);
-	assert_int_equal(asked, 0);
-	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	assert_int_equal(set_mode_sent(sent, 0700, 3), 0);
 	assert_int_equal(look_up("other", &user), -EAGAIN);
 }
 
-static void after_a_change_by_others_own_attributes_end_all(void **state)
+static void what_is_in_doubt_stays_in_doubt(void **state)
 {
-	struct nfs_attr attr = attributes(S_IFDIR | 0700, 1, 2);
-	uint64_t asked, sent = attr_clock();
+	uint64_t sent = attr_clock();
 
 	made(1, true, true);
 	known_change_begin(dir);
 	known_doubt(dir);
-	known_set_end(&fs, dir, &attr, sent, &asked);
-	known_rights(&fs, dir, &user, NFS_ACCESS_LOOKUP, attr_clock());
+	assert_int_equal(set_mode_sent(sent, 0700, 2), 0);
 	assert_int_equal(look_up("other", &user), -EAGAIN);
-	fs.leased = 0;
+}
+
+static void after_a_stale_handle_own_attributes_end_all(void **state)
+{
 	made(1, true, true);
+	known_stale(&fs);
 	set_mode(0700, 2);
-	fs.leased = 1;
 	assert_int_equal(look_up("other", &user), -EAGAIN);
 }
 
@@ -305,7 +302,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(own_attributes_end_the_rights, setup, teardown),
 		cmocka_unit_test_setup_teardown(beside_another_change_own_attributes_end_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(after_another_change_own_attributes_end_all, setup, teardown),
-		cmocka_unit_test_setup_teardown(after_a_change_by_others_own_attributes_end_all, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_in_doubt_stays_in_doubt, setup, teardown),
+		cmocka_unit_test_setup_teardown(after_a_stale_handle_own_attributes_end_all, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_is_a_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(lookupcache_is_obeyed, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sidecar_is_asked_for_an_acl_once, setup, teardown),
