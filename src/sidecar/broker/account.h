@@ -82,7 +82,7 @@ void account_matched(struct account *a, struct account_session *s);
 void account_end(struct account *a, struct account_session *s);
 
 /*
- * Connects the session's ids with fuse_fd, which fuse_device_identify() has accepted. For the session's thread, whose
+ * Connects the session's ids with fuse_fd, which fuse_device_identify() has accepted. For a session's thread, whose
  * descriptor table must have both descriptors of the account under the same numbers. 0; -ENOTCONN if the mount is gone;
  * -EUSERS, -ENOMEM or another errno: the session gets no ids.
  */

@@ -5,7 +5,8 @@
  *
  * The main thread owns the broker: it accepts, reaps and ends sessions. The mutex guards the list, the nonces, and the
  * last fields of struct broker_session. It is held for copies only, never across a call on a client's file or socket.
- * Each session has a thread of its own, which runs the function that main gives to broker_start() (session/session.h).
+ * Each session begins with a thread of its own, which runs the function that main gives to broker_start()
+ * (session/session.h).
  */
 #pragma once
 
@@ -58,7 +59,7 @@ struct broker_session {
 	struct broker *broker;
 	pthread_t thread;
 	struct account_session account; /* the client's identity and counts */
-	struct wake wake;               /* wakes the session's thread; the same number in both descriptor tables */
+	struct wake wake;               /* wakes the session; the same number in both descriptor tables */
 	int socket;                     /* in the thread's own descriptor table only, once the thread runs */
 	uint32_t number;                /* for the logs; constant */
 	atomic_bool finished;           /* the thread is about to end, and does not use this struct any more */
@@ -77,7 +78,7 @@ struct broker_session {
 	uint16_t peer_port;
 	char *export_path;     /* of HELLO; NULL before */
 	struct session *state; /* session.h; NULL: nobody may look at it */
-	pid_t tid;             /* of the session's thread, whose descriptor table /proc shows */
+	pid_t tid;             /* of the session's first thread, whose descriptor table /proc shows */
 };
 
 struct broker_options {

@@ -3,7 +3,7 @@
  * A session's client in the NFS server's view: the source address of its probe, and the exports' client entries that
  * mean this address.
  *
- * Belongs to one session and its thread. The name thread looks names up, and the session's thread waits for it: at the
+ * Belongs to one session, whose lock guards it. The name thread looks names up, and the session waits for it: at the
  * match, and later only when the exports have changed or after PEER_NAMES_FOR_MS. At the match the session does not
  * have the client's /dev/fuse descriptor yet, so the end of a mount does not wait for DNS.
  *

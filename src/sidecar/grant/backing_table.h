@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The backing ids that a session has granted, each with a descriptor of the file (for COMMIT and so on), and with a
- * reference to the export's mount. The granted descriptors are in the table, too, under their negative numbers. Belongs
- * to the session's thread; the mutex guards its changes from backing_table_look() of another thread. It is not held
- * while a file is closed.
+ * reference to the export's mount. The granted descriptors are in the table, too, under their negative numbers. The
+ * session's lock guards the table, and the mutex its changes from backing_table_look() of any other thread. The mutex
+ * is not held while a file is closed.
  *
  * The attributes of a file that has an id are read from the id's descriptor, without opening the file by its handle.
  */
@@ -32,7 +32,7 @@ struct backing {
 struct backing_table {
 	pthread_mutex_t lock;
 	struct hash_table by_id;     /* struct backing.by_id */
-	struct hash_table by_handle; /* struct backing.by_handle; only the session's thread uses it */
+	struct hash_table by_handle; /* struct backing.by_handle; needs no mutex */
 };
 
 void backing_table_init(struct backing_table *t);
@@ -60,8 +60,7 @@ const struct backing *backing_table_find_file(const struct backing_table *t, con
  * other: each entry is lent once.
  */
 int backing_table_lend(struct backing_table *t, const struct broker_fh *fh, const struct export_mount *mount);
-/* Any thread: shows look() all entries, under the lock. The descriptors are open in the table of the session's thread.
- */
+/* Any thread: shows look() all entries, under the mutex. The descriptors are open in the session's descriptor table. */
 void backing_table_look(struct backing_table *t, void (*look)(const struct backing *b, void *arg), void *arg);
 /* After a REVOKE: makes all entries not writable. */
 void backing_table_withdraw(struct backing_table *t);

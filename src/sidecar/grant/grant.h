@@ -3,8 +3,8 @@
  * The grant for one OPEN. Two questions are separate: (a) the ACCESS bits that the NFS server grants the credential,
  * and (b) whether the rules allow a backing id, or a descriptor, for the file.
  *
- * Runs on the session's thread, with no state of its own. locator_find() has already checked that the server serves the
- * export to this peer.
+ * Runs with the session's lock, and has no state of its own. locator_find() has already checked that the server serves
+ * the export to this peer.
  */
 #pragma once
 

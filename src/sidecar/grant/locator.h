@@ -2,8 +2,8 @@
 /*
  * Finds the export of a file handle, the export's options for the session's peer, and the export's mount.
  *
- * Belongs to one session and its thread. Remembers the exports that the session uses: their mounts stay open between
- * requests, and a change of the export table matters only if it changes one of these exports.
+ * Belongs to one session, whose lock guards it. Remembers the exports that the session uses: their mounts stay open
+ * between requests, and a change of the export table matters only if it changes one of these exports.
  *
  * With crossmnt the filesystems that are mounted below an export belong to the export, unless a deeper export that this
  * peer may use has them. The locator chooses as mountd does, and refuses where the choice depends on mountd's past. It

@@ -9,10 +9,12 @@
 
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
+#include "sidecar/names/lookup.h"
+#include "sidecar/names/make.h"
 
 #define END_LEASE_TRIES 10
 
-struct name_change *name_change_new(uint32_t type, bool stable)
+struct name_change *name_change_new(uint32_t type, bool stable, bool now)
 {
 	struct name_change *c = calloc(1, sizeof(*c));
 
@@ -20,7 +22,8 @@ struct name_change *name_change_new(uint32_t type, bool stable)
 		return NULL;
 	c->type = type;
 	c->stable = stable;
-	c->dir.fd = c->dir2.fd = c->file = c->given = c->kept = -1;
+	c->now = now;
+	c->dir.fd = c->dir2.fd = c->file = c->kept = -1;
 	return c;
 }
 
@@ -31,7 +34,6 @@ struct name_change *name_change_free(struct name_change *c)
 	names_directory_close(&c->dir);
 	names_directory_close(&c->dir2);
 	close_fdp(&c->file);
-	close_fdp(&c->given);
 	close_fdp(&c->kept);
 	free(c);
 	return NULL;
@@ -39,7 +41,24 @@ struct name_change *name_change_free(struct name_change *c)
 
 void name_change_refuse(struct name_change *c, int error, enum reason reason)
 {
-	c->changed = (struct broker_changed){.error = error, .reason = reason};
+	if (name_change_makes(c))
+		c->made = (struct broker_made){.error = error, .reason = reason};
+	else if (c->type == BROKER_LOOKUP)
+		c->found = (struct broker_found){.error = error, .reason = reason};
+	else
+		c->changed = (struct broker_changed){.error = error, .reason = reason};
+}
+
+bool name_change_makes(const struct name_change *c)
+{
+	return c->type == BROKER_MAKE || c->type == BROKER_SYMLINK;
+}
+
+const void *name_change_reply(const struct name_change *c)
+{
+	if (c->type == BROKER_LOOKUP)
+		return &c->found;
+	return name_change_makes(c) ? (const void *)&c->made : &c->changed;
 }
 
 /* True if the server is a process that keeps files open, and remembers attributes and a directory's parent. */
@@ -58,7 +77,26 @@ static int prepare(struct name_change *c, const struct grant_context *g, const s
 
 	c->server = g->server;
 	c->handle = g->at->handle;
-	return r < 0 ? r : names_directory_open(g, &c->cred, false, &c->dir);
+	return r < 0 ? r : names_directory_open(g, &c->cred, c->now, &c->dir);
+}
+
+int name_change_make(struct name_change *c, const struct grant_context *g, const struct broker_make *request)
+{
+	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags);
+
+	/* Ganesha and the kernel's server differ in what they do with set-id bits and the sticky bit. */
+	known = known && (request->mode & ~(uint32_t)(S_IFMT | 0777)) == 0;
+	c->request.make = *request;
+	return known ? prepare(c, g, &request->cred) : -EINVAL;
+}
+
+int name_change_symlink(struct name_change *c, const struct grant_context *g, const struct broker_symlink *request)
+{
+	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags) &&
+		     names_is_text(request->target, sizeof(request->target));
+
+	c->request.symlink = *request;
+	return known ? prepare(c, g, &request->cred) : -EINVAL;
 }
 
 int name_change_remove(struct name_change *c, const struct grant_context *g, const struct broker_remove *request)
@@ -84,7 +122,7 @@ int name_change_rename(struct name_change *c, const struct grant_context *g, con
 	int r = known ? prepare(c, g, &request->cred) : -EINVAL;
 
 	if (r >= 0 && !is_same_file(&g->at->handle, &g2->at->handle))
-		r = names_directory_open(g2, &c->cred, false, &c->dir2);
+		r = names_directory_open(g2, &c->cred, c->now, &c->dir2);
 	/* One directory has one state before the change, and one after it. */
 	if (r >= 0 && c->dir.inode == c->dir2.inode && c->dir.device == c->dir2.device)
 		names_directory_close(&c->dir2);
@@ -273,12 +311,37 @@ static void end_lease(const struct name_change *c, int fd)
 			(void)fstat(fd, &st);
 }
 
-/* An O_PATH descriptor of what a REMOVE or RENAME takes its name from; -ENOENT if nothing has the name. */
-static int open_victim(const struct name_change *c)
+/* The directory that loses a name by a REMOVE, or in which a RENAME may replace a file. */
+static const struct names_directory *victims_directory(const struct name_change *c)
 {
-	const char *name = c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2;
+	return c->dir2.fd >= 0 ? &c->dir2 : &c->dir;
+}
 
-	return names_open(c->dir2.fd >= 0 ? c->dir2.fd : c->dir.fd, name);
+/*
+ * Opens what a REMOVE or RENAME takes its name from, unless that is done; only a server that remembers makes that
+ * necessary. 0 also if nothing has the name.
+ */
+static int open_victim(struct name_change *c)
+{
+	const struct names_directory *dir = victims_directory(c);
+	int r;
+
+	if (c->file >= 0 || (c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
+		return 0;
+	r = names_open(dir->fd, c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	c->file = r;
+	if (fstat(c->file, &c->victim) >= 0 && c->victim.st_dev == dir->device)
+		return 0;
+	close_fdp(&c->file);
+	return -EXDEV; /* a subvolume of btrfs */
+}
+
+/* True if a REMOVE or RENAME takes the name of a file that open_victim() has opened. */
+static bool has_victim(const struct name_change *c)
+{
+	return (c->type == BROKER_REMOVE || c->type == BROKER_RENAME) && c->file >= 0;
 }
 
 /* True if the caller may take the file's name from the directory (fs/namei.c may_delete). */
@@ -297,30 +360,21 @@ static bool may_take_name(const struct name_change *c, const struct names_direct
  */
 static int find_victim(struct name_change *c, int *ret_lease)
 {
-	const struct names_directory *dir = c->dir2.fd >= 0 ? &c->dir2 : &c->dir;
+	int r = open_victim(c);
 
 	*ret_lease = -1;
-	if ((c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
-		return 0;
-	c->file = open_victim(c);
-	if (c->file == -ENOENT)
-		return 0;
-	if (c->file < 0)
-		return c->file;
-	if (fstat(c->file, &c->victim) < 0 || c->victim.st_dev != dir->device)
-		return -EXDEV; /* a subvolume of btrfs */
-	c->may = may_take_name(c, dir);
+	if (r < 0 || !has_victim(c))
+		return r;
+	c->may = may_take_name(c, victims_directory(c));
 	return c->may ? lease_last_name(c, ret_lease) : -EACCES;
 }
 
-bool name_change_victim(const struct name_change *c, struct broker_fh *ret)
+bool name_change_victim(struct name_change *c, struct broker_fh *ret)
 {
-	_cleanup_close_ int fd = server_remembers(c) ? open_victim(c) : -1;
 	struct nfs_handle handle = c->handle;
-	struct stat st;
 
-	return fd >= 0 && fstat(fd, &st) >= 0 && has_one_name(&st) && export_mount_handle(fd, &handle) >= 0 &&
-	       c->server->encode(&handle, ret) >= 0;
+	return open_victim(c) >= 0 && has_victim(c) && has_one_name(&c->victim) &&
+	       export_mount_handle(c->file, &handle) >= 0 && c->server->encode(&handle, ret) >= 0;
 }
 
 static int remove_name(const struct name_change *c)
@@ -414,7 +468,8 @@ static int change(const struct name_change *c, bool *ret_sure)
 
 /* ---- the reply ---- */
 
-/* The server's order: what a directory names, and then the file (fs/nfsd/vfs.c commit_metadata). */
+/* The server's order: what a directory names, and then the file (fs/nfsd/vfs.c commit_metadata). MAKE and SYMLINK sync
+ * the directory alone. */
 static int sync_all(const struct name_change *c)
 {
 	bool has_file = c->type == BROKER_LINK || c->type == BROKER_SETATTR;
@@ -431,10 +486,13 @@ static int sync_all(const struct name_change *c)
 	return file < 0 || fsync(file) < 0 ? -errno : 0;
 }
 
-static void sync_made(struct name_change *c)
+static void make(struct name_change *c)
 {
-	int r = sync_all(c);
+	int r = 0;
 
+	names_make(c);
+	if (c->stable && c->made.error == 0 && c->made.reason == REASON_NONE)
+		r = sync_all(c);
 	if (r < 0)
 		c->made.error = r;
 }
@@ -462,8 +520,12 @@ void name_change_run(struct name_change *c)
 	bool sure = false;
 	int lease, r;
 
-	if (c->type == BROKER_MAKE || c->type == BROKER_SYMLINK) {
-		sync_made(c);
+	if (name_change_makes(c)) {
+		make(c);
+		return;
+	}
+	if (c->type == BROKER_LOOKUP) {
+		names_lookup(c);
 		return;
 	}
 	*reply = (struct broker_changed){0};

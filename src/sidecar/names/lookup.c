@@ -2,68 +2,72 @@
 #include "sidecar/names/lookup.h"
 
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
-#include "sidecar/names/directory.h"
+
+int name_change_lookup(struct name_change *c, const struct grant_context *g, const struct broker_lookup *request)
+{
+	bool plain = names_is_plain(request->name, sizeof(request->name)) && request->asks_acl <= 1;
+	struct access_file file;
+	enum reason reason;
+	struct statx stx;
+	int r = plain ? c->dir.fd = export_mount_directory(g->at->mount, &g->at->handle) : -EINVAL;
+
+	if (r >= 0)
+		r = grant_attributes(c->dir.fd, &stx, &c->found.dir);
+	if (r >= 0)
+		r = grant_squash(g, &request->cred, &c->cred, &reason);
+	if (r < 0)
+		return r;
+	file = (struct access_file){.fd = c->dir.fd, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
+	if (!g->server->may_search(&file, &c->cred))
+		return -EACCES;
+	if (request->asks_acl != 0)
+		c->found.dir.flags = names_directory_acl(c->dir.fd);
+	c->request.lookup = *request;
+	c->server = g->server;
+	c->handle = g->at->handle;
+	c->dir.device = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+	return 0;
+}
 
 /* names_open() with the credential's right to search. */
-static int open_name(int dir, const char *name, const struct broker_cred *cred)
+static int open_name(const struct name_change *c)
 {
-	int fd = thread_cred_become(cred);
+	int fd = thread_cred_become(&c->cred);
 
 	if (fd >= 0)
-		fd = names_open(dir, name);
+		fd = names_open(c->dir.fd, c->request.lookup.name);
 	thread_cred_restore();
 	return fd;
 }
 
 /* 0, or -EXDEV for a file that the server may show under another handle. */
-static int describe(const struct grant_context *g, int fd, const struct statx *dir, struct broker_found *reply)
+static int describe(struct name_change *c, int fd)
 {
-	struct nfs_handle h = g->at->handle;
+	struct nfs_handle h = c->handle;
 	struct statx stx;
-	int r = grant_attributes(fd, &stx, &reply->attr);
+	int r = grant_attributes(fd, &stx, &c->found.attr);
 
 	if (r < 0)
 		return r;
 	/* A subvolume of btrfs has a device number of its own. */
-	if (stx.stx_dev_major != dir->stx_dev_major || stx.stx_dev_minor != dir->stx_dev_minor ||
+	if (makedev(stx.stx_dev_major, stx.stx_dev_minor) != c->dir.device ||
 		(stx.stx_attributes & (STATX_ATTR_MOUNT_ROOT | STATX_ATTR_AUTOMOUNT)) != 0)
 		return -EXDEV;
 	r = export_mount_handle(fd, &h);
-	return r < 0 ? r : g->server->encode(&h, &reply->fh);
+	return r < 0 ? r : c->server->encode(&h, &c->found.fh);
 }
 
-static int look_up(const struct grant_context *g, const struct broker_lookup *request, struct broker_found *reply)
+void names_lookup(struct name_change *c)
 {
-	_cleanup_close_ int dir = export_mount_directory(g->at->mount, &g->at->handle), fd = -1;
-	struct access_file file;
-	struct broker_cred cred;
-	enum reason reason;
-	struct statx stx;
-	int r = dir < 0 ? dir : grant_attributes(dir, &stx, &reply->dir);
-
-	if (r >= 0)
-		r = grant_squash(g, &request->cred, &cred, &reason);
-	if (r < 0)
-		return r;
-	file = (struct access_file){.fd = dir, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
-	if (!g->server->may_search(&file, &cred))
-		return -EACCES;
-	if (request->asks_acl != 0)
-		reply->dir.flags = names_directory_acl(dir);
-	fd = r = open_name(dir, request->name, &cred);
-	return r < 0 ? r : describe(g, fd, &stx, reply);
-}
-
-void names_lookup(const struct grant_context *g, const struct broker_lookup *request, struct broker_found *reply)
-{
-	bool plain = names_is_plain(request->name, sizeof(request->name)) && request->asks_acl <= 1;
-	int r = plain ? look_up(g, request, reply) : -EINVAL;
+	_cleanup_close_ int fd = open_name(c);
+	int r = fd < 0 ? fd : describe(c, fd);
 
 	if (r == 0 || r == -ENOENT)
-		reply->error = r;
+		c->found.error = r;
 	else
-		*reply = (struct broker_found){.error = r, .reason = REASON_SERVER_DECIDES};
+		name_change_refuse(c, r, REASON_SERVER_DECIDES);
 }

@@ -4,12 +4,11 @@
  * must both allow the search of the directory. A mount point, another filesystem or subvolume, ".", "..", and every
  * error but ENOENT are left to the server: the reply has a reason then.
  *
- * Runs on the session's thread, with no state of its own. names_lookup() changes the thread's credentials while it
- * runs.
+ * No state but that of the change, which belongs to the calling thread.
  */
 #pragma once
 
-#include "sidecar/grant/grant.h"
+#include "sidecar/names/change.h"
 
-/* g->at is from locator_find() of the directory's handle. */
-void names_lookup(const struct grant_context *g, const struct broker_lookup *request, struct broker_found *reply);
+/* A part of name_change_run(): looks the prepared name up, and fills the reply. May wait. */
+void names_lookup(struct name_change *c);

@@ -45,54 +45,41 @@ static int symlink_by(const struct broker_symlink *s, int dir)
 	return symlinkat(s->target, dir, s->name) < 0 ? -errno : 0;
 }
 
-/* Fills the reply with handle and attributes of the new file, and makes *at its place. */
-static int describe(const struct grant_context *g, int fd, mode_t type, struct location *at, struct broker_made *reply,
-	struct statx *ret_stx)
+/* Fills the reply with handle and attributes of the new file. */
+static int describe(struct name_change *c, int fd, mode_t type)
 {
-	int r = grant_attributes(fd, ret_stx, &reply->open.attr);
+	struct nfs_handle handle = c->handle;
+	int r = grant_attributes(fd, &c->new, &c->made.open.attr);
 
-	if (r >= 0 && (ret_stx->stx_mode & S_IFMT) != type)
+	if (r >= 0 && (c->new.stx_mode &S_IFMT) != type)
 		r = -ESTALE;
 	if (r >= 0)
-		r = export_mount_handle(fd, &at->handle);
-	return r < 0 ? r : g->server->encode(&at->handle, &reply->fh);
+		r = export_mount_handle(fd, &handle);
+	return r < 0 ? r : c->server->encode(&handle, &c->made.fh);
 }
 
 /*
  * Describes the new file, by its descriptor or by its name. If another process has taken the name away since, or there
  * is no memory, the reply has no handle, and the client looks the name up.
  */
-static int describe_new(const struct grant_context *g, int fd, const struct names_directory *dir, const char *name,
-	mode_t type, struct location *at, struct broker_made *reply, struct statx *ret_stx)
+static void describe_new(struct name_change *c, const char *name, mode_t type)
 {
-	_cleanup_close_ int opened = fd >= 0 ? -1 : names_open(dir->fd, name);
-	int r = fd < 0 && opened < 0 ? opened : describe(g, fd >= 0 ? fd : opened, type, at, reply, ret_stx);
+	_cleanup_close_ int opened = c->file >= 0 ? -1 : names_open(c->dir.fd, name);
+	int fd = c->file >= 0 ? c->file : opened;
 
-	if (r < 0) {
-		reply->fh = (struct broker_fh){0};
-		reply->open.attr = (struct broker_attr){0};
-	}
-	return r;
-}
-
-/* True if the name is plain, and the protocol knows all flags. */
-static bool is_known(const char *name, size_t room, uint32_t flags)
-{
-	return names_is_plain(name, room) && names_are_flags(flags);
-}
-
-static void leave_to_server(struct broker_made *reply, int error)
-{
-	*reply = (struct broker_made){.error = error, .reason = REASON_SERVER_DECIDES};
+	if (fd >= 0 && describe(c, fd, type) >= 0)
+		return;
+	c->made.fh = (struct broker_fh){0};
+	c->made.open.attr = (struct broker_attr){0};
 }
 
 /* The kernel has made nothing. */
-static void refuse(struct broker_made *reply, int error)
+static void refuse(struct name_change *c, int error)
 {
 	if (error == -EEXIST)
-		reply->error = error;
+		c->made.error = error;
 	else
-		leave_to_server(reply, error);
+		name_change_refuse(c, error, REASON_SERVER_DECIDES);
 }
 
 /* EEXIST is the server's answer only to a caller who may change names; others get EACCES from it. */
@@ -101,77 +88,56 @@ static int judge(int result, const struct names_directory *dir)
 	return result == -EEXIST && !names_directory_may_change(dir) ? -EACCES : result;
 }
 
-static int find_directory(const struct grant_context *g, const struct broker_cred *asked, struct names_directory *dir,
-	struct broker_cred *ret_cred)
+static int make(struct name_change *c)
 {
-	enum reason reason;
-	int r;
-
-	*dir = (struct names_directory){.fd = -1};
-	r = grant_squash(g, asked, ret_cred, &reason);
-	return r < 0 ? r : names_directory_open(g, ret_cred, true, dir);
+	return c->type == BROKER_MAKE ? make_by(&c->request.make, c->dir.fd, &c->file)
+				      : symlink_by(&c->request.symlink, c->dir.fd);
 }
 
-/* Grants the new file at of_file->at as an OPEN would. A refusal leaves the file made, and its open asks again. */
-static void grant_new(const struct grant_context *of_file, const struct broker_make *request,
-	const struct broker_cred *cred, int *fd, const struct statx *stx, struct broker_made *reply,
-	struct grant *ret_grant)
+void names_make(struct name_change *c)
 {
+	bool file = c->type == BROKER_MAKE && S_ISREG(c->request.make.mode);
+	int r;
+
+	c->made = (struct broker_made){0};
+	names_directory_before(&c->dir, &c->made.dir);
+	r = thread_cred_become(&c->cred);
+	if (r >= 0)
+		r = judge(make(c), &c->dir);
+	thread_cred_restore();
+	names_directory_after(&c->dir, &c->made.dir);
+	if (r == -EEXIST && file && (c->request.make.flags & BROKER_CHANGE_EXCLUSIVE) == 0)
+		r = -EAGAIN; /* the server opens what is there */
+	if (r < 0)
+		refuse(c, r);
+	else if (c->type == BROKER_MAKE)
+		describe_new(c, c->request.make.name, c->request.make.mode & S_IFMT);
+	else
+		describe_new(c, c->request.symlink.name, S_IFLNK);
+}
+
+void names_grant_made(struct name_change *c, const struct grant_context *g, struct grant *ret)
+{
+	struct broker_made *reply = &c->made;
 	struct broker_open open = {.fh = reply->fh,
-		.cred = request->cred,
-		.flags = request->open_flags & ~(uint32_t)BROKER_OPEN_ATTR};
+		.cred = c->request.make.cred,
+		.flags = c->request.make.open_flags & ~(uint32_t)BROKER_OPEN_ATTR};
 	struct broker_open_reply granted = {.attr = reply->open.attr};
 
-	ret_grant->cred = *cred;
-	if (!grant_made(of_file, fd, stx, open.flags, &granted, ret_grant))
-		grant_open(of_file, &open, &granted, ret_grant);
+	*ret = (struct grant){.kept = -1, .given = -1, .cred = c->cred};
+	if (!grant_made(g, &c->file, &c->new, open.flags, &granted, ret))
+		grant_open(g, &open, &granted, ret);
 	if (granted.error < 0)
 		granted = (struct broker_open_reply){.reason = granted.reason, .attr = reply->open.attr};
 	reply->open = granted;
 }
 
-void names_make(struct grant_context *g, const struct broker_make *request, struct names_directory *dir,
-	struct broker_made *reply, struct grant *ret_grant)
-{
-	struct location at = *g->at;
-	struct grant_context of_file = *g;
-	struct broker_cred cred;
-	struct statx stx;
-	_cleanup_close_ int fd = -1;
-	int r = find_directory(g, &request->cred, dir, &cred);
-
-	*ret_grant = (struct grant){.kept = -1, .given = -1};
-	*reply = (struct broker_made){0};
-	/* Ganesha and the kernel's server differ in what they do with set-id bits and the sticky bit. */
-	if (r >= 0 && (!is_known(request->name, sizeof(request->name), request->flags) ||
-			      (request->mode & ~(uint32_t)(S_IFMT | 0777)) != 0))
-		r = -EINVAL;
-	if (r < 0) {
-		leave_to_server(reply, r);
-		return;
-	}
-	names_directory_before(dir, &reply->dir);
-	r = thread_cred_become(&cred);
-	if (r >= 0)
-		r = judge(make_by(request, dir->fd, &fd), dir);
-	thread_cred_restore();
-	names_directory_after(dir, &reply->dir);
-	if (r == -EEXIST && S_ISREG(request->mode) && (request->flags & BROKER_CHANGE_EXCLUSIVE) == 0)
-		r = -EAGAIN; /* the server opens what is there */
-	if (r < 0)
-		refuse(reply, r);
-	else
-		r = describe_new(g, fd, dir, request->name, request->mode & S_IFMT, &at, reply, &stx);
-	if (r < 0 || !S_ISREG(request->mode))
-		return;
-	of_file.at = &at;
-	grant_new(&of_file, request, &cred, &fd, &stx, reply, ret_grant);
-}
-
 /* Reading the new directory must not change its atime, which needs CAP_FOWNER. */
-void names_look_into(const struct names_directory *dir, const char *name, struct broker_attr *attr)
+void names_look_into_made(struct name_change *c)
 {
-	_cleanup_close_ int fd = openat(dir->fd, name, O_RDONLY | O_DIRECTORY | O_NOATIME | O_NOFOLLOW | O_CLOEXEC);
+	struct broker_attr *attr = &c->made.open.attr;
+	_cleanup_close_ int fd =
+		openat(c->dir.fd, c->request.make.name, O_RDONLY | O_DIRECTORY | O_NOATIME | O_NOFOLLOW | O_CLOEXEC);
 	struct broker_attr now;
 	struct statx stx;
 
@@ -180,32 +146,4 @@ void names_look_into(const struct names_directory *dir, const char *name, struct
 	*attr = now;
 	/* After the attributes were read: an ACL or a name that comes later changes them. */
 	attr->flags = names_directory_acl(fd) | names_directory_empty(fd);
-}
-
-void names_symlink(struct grant_context *g, const struct broker_symlink *request, struct names_directory *dir,
-	struct broker_made *reply)
-{
-	struct location at = *g->at;
-	struct broker_cred cred;
-	struct statx stx;
-	int r = find_directory(g, &request->cred, dir, &cred);
-
-	*reply = (struct broker_made){0};
-	if (r >= 0 && (!is_known(request->name, sizeof(request->name), request->flags) ||
-			      !names_is_text(request->target, sizeof(request->target))))
-		r = -EINVAL;
-	if (r < 0) {
-		leave_to_server(reply, r);
-		return;
-	}
-	names_directory_before(dir, &reply->dir);
-	r = thread_cred_become(&cred);
-	if (r >= 0)
-		r = judge(symlink_by(request, dir->fd), dir);
-	thread_cred_restore();
-	names_directory_after(dir, &reply->dir);
-	if (r < 0)
-		refuse(reply, r);
-	else
-		(void)describe_new(g, -1, dir, request->name, S_IFLNK, &at, reply, &stx);
 }

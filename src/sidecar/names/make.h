@@ -6,25 +6,24 @@
  * Whatever the sidecar is not sure that the server would do, it leaves to the server, with nothing changed: read-only
  * exports, set-id modes, and every error but EEXIST for a caller who may make names here.
  *
- * On the session's thread, whose umask is 0. A new file has no lease and no delegation, for which the thread could
- * wait. A regular file is granted as by OPEN; g->at is replaced by the new file's place.
+ * For threads whose umask is 0. No state but that of the change, which belongs to the calling thread.
  */
 #pragma once
 
-#include "sidecar/names/directory.h"
+#include "sidecar/names/change.h"
+
+/* A part of name_change_run(): makes the prepared change, and fills its reply. May wait. */
+void names_make(struct name_change *c);
 
 /*
- * dir: the directory, open also after an error; the caller closes it. Sets *ret_grant, whose descriptors the caller
- * owns.
+ * Grants the regular file that MAKE has made as an OPEN would; g->at is the new file's place. A refusal leaves the file
+ * made, and its open asks again. The caller owns the descriptors of *ret, and has the session's lock.
  */
-void names_make(struct grant_context *g, const struct broker_make *request, struct names_directory *dir,
-	struct broker_made *reply, struct grant *ret_grant);
-void names_symlink(struct grant_context *g, const struct broker_symlink *request, struct names_directory *dir,
-	struct broker_made *reply);
+void names_grant_made(struct name_change *c, const struct grant_context *g, struct grant *ret);
 
 /*
- * Reads the attributes of a directory that names_make() has made once more, with their flags: after the session has
- * begun to watch the directory, so that each name is either seen here or noticed. Leaves them as they are if the name
- * leads to another directory by now, or without CAP_FOWNER.
+ * Reads the attributes of a directory that MAKE has made once more, with their flags: after the session has begun to
+ * watch the directory, so that each name is either seen here or noticed. Leaves them as they are if the name leads to
+ * another directory by now, or without CAP_FOWNER. May wait.
  */
-void names_look_into(const struct names_directory *dir, const char *name, struct broker_attr *attr);
+void names_look_into_made(struct name_change *c);

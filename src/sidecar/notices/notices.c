@@ -55,7 +55,7 @@ struct listener {
 	struct export_mount *mounts[MOUNTS];
 	unsigned nmounts;
 	bool doubt; /* comes before the queue, which is empty then */
-	bool waken; /* the session's thread has to be woken up */
+	bool waken; /* the session has to be woken up */
 	unsigned first, count;
 	struct change queue[NOTICES_QUEUE];
 };
@@ -66,7 +66,7 @@ void own_threads_add(struct own_threads *own)
 {
 	unsigned n = atomic_load(&own->count);
 
-	/* Only the session's thread and then its workers add themselves, perhaps at once. */
+	/* The session's threads add themselves, perhaps at once. */
 	do {
 		if (n == NOTICES_THREADS)
 			return;

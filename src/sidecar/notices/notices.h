@@ -2,7 +2,7 @@
 /*
  * Change notices: one fanotify(7) group for the whole sidecar, with a mark on each filesystem that a session uses. The
  * group has a thread, which needs no capability and has none. A session has a listener: a filter of the objects that
- * the session knows (told.h), and a queue of what has happened to them, which the session's thread sends (tell.h).
+ * the session knows (told.h), and a queue of what has happened to them, which the session sends (tell.h).
  *
  * The marks have no FAN_MODIFY, which would make a 4K write 3 times as expensive; so notices are complete for names,
  * mode, owner and ACL, and not for size and times. The kernel queues an event before the system call that changed
@@ -31,7 +31,7 @@
 #define NOTICES_QUEUE     256 /* waiting notices of a session, in 140 KB; with more it is in doubt */
 #define NOTICES_OVERFLOWS 3
 #define NOTICES_REST_MS   30000
-#define NOTICES_THREADS   17 /* the session's, and its workers */
+#define NOTICES_THREADS   18 /* the session's two, and its workers */
 #define NOTICES_PAUSE_MS  1  /* after events that concern nobody */
 
 struct notices;
@@ -74,7 +74,7 @@ void notices_look(struct notices *n, struct notices_state *ret);
 
 /* A session's listener; wake is the session's own, and own are its threads. -ENOMEM. */
 int listener_new(struct notices *n, struct wake wake, const struct own_threads *own, struct listener **ret);
-/* On the session's thread, as all functions below. Takes NULL; returns NULL. */
+/* With the session's lock, as all functions below. Takes NULL; returns NULL. */
 struct listener *listener_free(struct listener *l);
 
 /*

@@ -6,7 +6,7 @@
  * (--claims=peer) gets no names: it learns that something has changed in the directory. The same is true for a change
  * of a file that the session was not told, in a directory that it was told.
  *
- * On the session's thread, whose credentials change meanwhile. No state of its own.
+ * With the session's lock, and with other credentials of the calling thread meanwhile. No state of its own.
  */
 #pragma once
 

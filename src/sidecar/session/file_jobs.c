@@ -92,10 +92,6 @@ static int64_t run(const struct file_job *job, struct outcome *ret)
 {
 	off_t at;
 
-	if (job->names != NULL) {
-		name_change_run(job->names);
-		return 0;
-	}
 	switch (job->type) {
 	case BROKER_COMMIT:
 	case BROKER_SYNC_DIR:
@@ -110,15 +106,6 @@ static int64_t run(const struct file_job *job, struct outcome *ret)
 	default:
 		return change_as(job);
 	}
-}
-
-static int answer_change(const struct file_jobs *q, const struct file_job *job)
-{
-	const struct name_change *c = job->names;
-	bool made = c->type == BROKER_MAKE || c->type == BROKER_SYMLINK;
-	const void *reply = made ? (const void *)&c->made : &c->changed;
-
-	return packet_reply(q->socket, q->counters, job->type, job->request, reply, c->given);
 }
 
 static int answer_digest(const struct file_jobs *q, const struct file_job *job, int64_t result, const struct outcome *o)
@@ -139,8 +126,6 @@ static int answer(const struct file_jobs *q, const struct file_job *job, int64_t
 		.reason = result == -EAGAIN ? REASON_LIMIT : REASON_NONE};
 	const void *reply = &amount;
 
-	if (job->names != NULL)
-		return answer_change(q, job);
 	if (job->type == BROKER_DIGEST)
 		return answer_digest(q, job, result, o);
 	if (job->type == BROKER_TRUNCATE)
@@ -177,6 +162,19 @@ static int take(struct file_jobs *q, struct file_job *ret)
 	return 0;
 }
 
+static int run_and_answer(const struct file_jobs *q, struct file_job *job)
+{
+	struct outcome o = {0};
+	int64_t r;
+
+	if (job->names != NULL)
+		return q->change(q->session, job->names, job->request);
+	r = run(job, &o);
+	close_fdp(&job->fd);
+	close_fdp(&job->target);
+	return answer(q, job, r, &o);
+}
+
 static void *work(void *arg)
 {
 	struct file_jobs *q = arg;
@@ -184,29 +182,27 @@ static void *work(void *arg)
 
 	own_threads_add(q->own);
 	while (take(q, &job) >= 0) {
-		struct outcome o = {0};
-		int64_t r = run(&job, &o);
-
-		close_fdp(&job.fd);
-		close_fdp(&job.target);
 		/*
 		 * If the client does not read, the session ends. The client must not see the end before the last
 		 * change is made, so that this end of the connection stays open for sending.
 		 */
-		if (answer(q, &job, r, &o) < 0)
+		if (run_and_answer(q, &job) < 0)
 			(void)shutdown(q->socket, SHUT_RD);
 		drop(&job);
 	}
 	return NULL;
 }
 
-void file_jobs_init(struct file_jobs *q, int socket, struct own_threads *own, struct counters *counters)
+void file_jobs_init(struct file_jobs *q, int socket, struct own_threads *own, struct counters *counters,
+	file_jobs_change_fn change_names, void *session)
 {
 	*q = (struct file_jobs){.lock = PTHREAD_MUTEX_INITIALIZER,
 		.wake = PTHREAD_COND_INITIALIZER,
 		.socket = socket,
 		.own = own,
-		.counters = counters};
+		.counters = counters,
+		.change = change_names,
+		.session = session};
 }
 
 void file_jobs_done(struct file_jobs *q)
@@ -266,8 +262,7 @@ static bool take_change(struct file_jobs *q, struct file_job *ret)
 	LOCKED(&q->lock);
 	for (unsigned n = 0; n < q->pending; n++) {
 		at = &q->jobs[(q->first + n) % FILE_JOBS_PENDING];
-		if (at->target < 0 &&
-			(at->names == NULL || at->names->type == BROKER_MAKE || at->names->type == BROKER_SYMLINK))
+		if (at->target < 0 && at->names == NULL)
 			continue;
 		/* The protocol does not promise the order of jobs. */
 		last = &q->jobs[(q->first + --q->pending) % FILE_JOBS_PENDING];
@@ -278,15 +273,21 @@ static bool take_change(struct file_jobs *q, struct file_job *ret)
 	return false;
 }
 
+static int refuse_change(const struct file_jobs *q, const struct file_job *job)
+{
+	struct name_change *c = job->names;
+
+	name_change_refuse(c, -EACCES, REASON_REVOKED);
+	return packet_reply(q->socket, q->counters, job->type, job->request, name_change_reply(c), -1);
+}
+
 int file_jobs_withdraw(struct file_jobs *q)
 {
 	struct file_job job;
 	int r = 0;
 
 	while (r >= 0 && take_change(q, &job)) {
-		if (job.names != NULL)
-			name_change_refuse(job.names, -EACCES, REASON_REVOKED);
-		r = file_jobs_refuse(q, &job, -EBADF);
+		r = job.names != NULL ? refuse_change(q, &job) : file_jobs_refuse(q, &job, -EBADF);
 		drop(&job);
 	}
 	return r;

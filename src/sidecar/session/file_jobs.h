@@ -12,6 +12,10 @@
  * at once, but would wait for the dirty data of everybody else, too. All sessions together have a limit of workers
  * beyond the first few, so that no client takes the threads of others.
  *
+ * A change of names needs the session, too: its descriptors, and its lock. So the session makes and answers such a
+ * change, in a function that it gives to its workers. A change that need not become stable is made by the session's
+ * keeper, where the keeper may leave for it (session.h).
+ *
  * A job that changes a file has the credential with which the file's id was registered, like the kernel's writes to
  * that id: the kernel clears set-id bits, and checks reserved blocks and quotas, for that user. A truncation has the
  * credential of its request.
@@ -62,6 +66,9 @@ struct file_job {
 	struct name_change *names; /* a change of names or attributes; else NULL. The job's, once it is added */
 };
 
+/* Makes the prepared change, and replies to the request. 0, or a negative errno: the session must end. */
+typedef int (*file_jobs_change_fn)(void *session, struct name_change *c, uint64_t request);
+
 struct file_jobs {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -73,9 +80,13 @@ struct file_jobs {
 	int socket;                /* the session's, for replies */
 	struct own_threads *own;   /* the session's; the workers add themselves */
 	struct counters *counters; /* which count the replies */
+	file_jobs_change_fn change;
+	void *session; /* for change() */
 };
 
-void file_jobs_init(struct file_jobs *q, int socket, struct own_threads *own, struct counters *counters);
+/* change() is called by workers, with session. */
+void file_jobs_init(struct file_jobs *q, int socket, struct own_threads *own, struct counters *counters,
+	file_jobs_change_fn change, void *session);
 /* Waits for the running jobs, and drops the others. */
 void file_jobs_done(struct file_jobs *q);
 /* After a REVOKE: drops the waiting jobs that change a file, and replies -EBADF to them. 0 or a negative errno. */

@@ -9,7 +9,6 @@
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
 #include "sidecar/names/directory.h"
-#include "sidecar/names/lookup.h"
 
 /* ---- OPEN, RELEASE ---- */
 
@@ -182,38 +181,6 @@ static int on_open(struct session *s, struct packet *p)
 	r = session_reply(s, p, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;
-}
-
-/* Watches the attributes of a file that the client is about to be told. */
-static void watch_found(struct session *s, const struct location *at, const struct broker_found *found)
-{
-	struct nfs_handle h;
-
-	if (s->locator.table->server->decode(&found->fh, &h) == REASON_NONE)
-		(void)listener_watch(s->listener, at->mount, &h, &found->fh, S_ISDIR(found->attr.mode));
-}
-
-static int on_lookup(struct session *s, struct packet *p)
-{
-	const struct broker_lookup *body = &p->body.lookup;
-	struct location at;
-	struct grant_context g = {.server = s->locator.table->server, .at = &at, .fuse_fd = -1};
-	enum reason reason = session_find_claimed(s, &body->dir, &body->cred, &at);
-	struct broker_found reply = {0};
-	bool watched = false;
-
-	if (reason == REASON_NONE && !locator_same_view(&s->locator, &at))
-		reason = REASON_OTHER_MOUNTS;
-	if (reason == REASON_NONE) {
-		watched = listener_watch(s->listener, at.mount, &at.handle, &body->dir, true);
-		names_lookup(&g, body, &reply);
-		reply.watched = watched && reply.reason == REASON_NONE;
-	} else {
-		reply = (struct broker_found){.error = session_error_of(reason), .reason = reason};
-	}
-	if (reply.error == 0)
-		watch_found(s, &at, &reply);
-	return session_reply(s, p, &reply, -1);
 }
 
 static int release_id(struct session *s, int32_t id)
@@ -406,7 +373,7 @@ static const session_handler_fn handlers[] = {
 	[BROKER_TRUNCATE] = on_truncate,
 	[BROKER_SYNC_DIR] = on_sync_dir,
 	[BROKER_PROVE] = session_on_prove,
-	[BROKER_LOOKUP] = on_lookup,
+	[BROKER_LOOKUP] = session_on_lookup,
 	[BROKER_MAKE] = session_on_make,
 	[BROKER_SYMLINK] = session_on_symlink,
 	[BROKER_REMOVE] = session_on_remove,

@@ -17,7 +17,7 @@
 
 #define MAX_IDS 16384
 /* descriptors of RLIMIT_NOFILE that no backing file may use */
-#define SPARE_FDS   (2 * FILE_JOBS_PENDING + 4 * FILE_JOBS_WORKERS + 3 * LOCATOR_MAX_MOUNTS + 64)
+#define SPARE_FDS   (2 * FILE_JOBS_PENDING + 5 * (FILE_JOBS_WORKERS + 1) + 3 * LOCATOR_MAX_MOUNTS + 64)
 #define ANNOUNCE_MS 10000
 #define IDLE_MS     60000 /* without requests and ids for so long, a session drops its references to the mounts */
 
@@ -144,6 +144,7 @@ static int follow_exports(struct session *s)
 	}
 	listener_forget(s->listener);
 	r = locator_follow(&s->locator, now);
+	s->epoch++;
 	if (r <= 0)
 		return r;
 	backing_table_withdraw(&s->ids);
@@ -161,9 +162,13 @@ static int on_event(struct session *s)
 	wake_take(s->client->wake);
 	if (s->client->stop) {
 		/*
-		 * At GOODBYE the client turns to the server; its requests there must come after the jobs that run here.
+		 * At GOODBYE the client turns to the server; its requests there must come after the jobs and the
+		 * changes that run here. Workers may need the lock for the last of them.
 		 */
+		(void)pthread_mutex_unlock(&s->relief.lock);
 		file_jobs_done(&s->jobs);
+		(void)pthread_mutex_lock(&s->relief.lock);
+		relief_all_back(&s->relief);
 		(void)packet_send_status(s->client->socket, BROKER_GOODBYE, 0, -ESHUTDOWN, REASON_SIDECAR_STOPPED);
 		return -ESHUTDOWN;
 	}
@@ -180,49 +185,77 @@ static int on_timeout(struct session *s)
 	return -ETIMEDOUT;
 }
 
-static int loop(struct session *s)
+/* Waits for something to handle, without the lock. 0, or a negative errno. */
+static int wait_for(struct session *s, struct pollfd *fds, nfds_t nfds, int64_t ms)
 {
-	struct pollfd fds[] = {{.fd = s->client->socket, .events = POLLIN},
-		{.fd = s->client->wake.fd, .events = POLLIN}, {.events = POLLPRI}};
 	int r;
 
-	s->used_ms = now_ms();
+	(void)pthread_mutex_unlock(&s->relief.lock);
+	r = poll(fds, nfds, (int)ms) < 0 ? -errno : 0;
+	(void)pthread_mutex_lock(&s->relief.lock);
+	return r;
+}
 
-	for (;;) {
-		uint64_t now = now_ms();
-		int64_t left = (int64_t)(s->deadline_ms - now), unused = (int64_t)(s->used_ms + IDLE_MS - now);
-		bool pins = s->state == SESSION_READY && s->locator.nslots > 0 && backing_table_count(&s->ids) == 0;
+/* Waits for a packet, an event or a timeout, and handles all that has come. A negative errno ends the session. */
+static int turn(struct session *s)
+{
+	struct pollfd fds[] = {{.fd = s->client->socket, .events = POLLIN},
+		{.fd = s->client->wake.fd, .events = POLLIN},
+		{.fd = s->locator.nslots > 0 ? s->locator.mounts_fd : -1, .events = POLLPRI}};
+	uint64_t now = now_ms();
+	int64_t left = (int64_t)(s->deadline_ms - now), unused = (int64_t)(s->used_ms + IDLE_MS - now);
+	bool pins = s->state == SESSION_READY && s->locator.nslots > 0 && backing_table_count(&s->ids) == 0;
+	int r;
 
-		if (left <= 0)
-			return on_timeout(s);
-		if (pins && unused <= 0) {
-			listener_forget(s->listener);
-			locator_drop_mounts(&s->locator);
-			pins = false;
-			r = session_tell(s, false);
-			if (r < 0)
-				return r;
-		}
-		fds[2].fd = s->locator.nslots > 0 ? s->locator.mounts_fd : -1;
-		r = poll(fds, ARRAY_SIZE(fds), (int)(pins ? MIN(left, unused) : left));
-		if (r < 0 && errno != EINTR)
-			return -errno;
-		if (r <= 0)
-			continue;
-		if (fds[2].revents != 0)
-			locator_mounts_changed(&s->locator);
-		/* New export options are valid for every request that comes after them. */
-		if (fds[1].revents != 0) {
-			r = on_event(s);
-			if (r < 0)
-				return r;
-		}
-		if (fds[0].revents == 0)
-			continue;
-		r = on_packet(s);
-		if (r < 0)
-			return r;
+	if (left <= 0)
+		return on_timeout(s);
+	if (pins && unused <= 0) {
+		listener_forget(s->listener);
+		locator_drop_mounts(&s->locator);
+		s->epoch++;
+		return session_tell(s, false);
 	}
+	r = wait_for(s, fds, ARRAY_SIZE(fds), pins ? MIN(left, unused) : left);
+	if (r < 0)
+		return r == -EINTR ? 0 : r;
+	if (fds[2].revents != 0)
+		locator_mounts_changed(&s->locator);
+	/* New export options are valid for every request that comes after them. */
+	r = fds[1].revents != 0 ? on_event(s) : 0;
+	return r >= 0 && fds[0].revents != 0 ? on_packet(s) : r;
+}
+
+/* The session ends. Changes may still be under way. */
+static void end(struct session *s, int error)
+{
+	s->error = error;
+	broker_show(s->client, NULL);
+	/* Closed first: while this copy is open, the mount of a daemon that has died hangs. */
+	s->fuse_fd = close_fd(s->fuse_fd);
+	relief_end(&s->relief);
+}
+
+/* A relief's begin(). */
+static void begin_second(void *session)
+{
+	struct session *s = session;
+
+	(void)prctl(PR_SET_NAME, "session-second", 0, 0, 0);
+	own_threads_add(&s->own);
+}
+
+/* A relief's keep(). */
+static void keep(void *session)
+{
+	struct session *s = session;
+	int r = 0;
+
+	while (r >= 0 && relief_is_keeper(&s->relief))
+		r = turn(s);
+	if (r < 0 && relief_is_keeper(&s->relief))
+		end(s, r);
+	else if (r < 0) /* the keeper sees the end of the connection */
+		(void)shutdown(s->client->socket, SHUT_RD);
 }
 
 static const char *why_ended(const struct session *s, int error)
@@ -260,11 +293,9 @@ static void log_end(const struct session *s, int error)
 static void serve(struct session *s)
 {
 	struct rlimit limit;
-	int r;
 
 	s->fuse_fd = -1;
-	r = locator_init(&s->locator, export_store_get(s->client->broker->exports));
-	if (r < 0)
+	if (locator_init(&s->locator, export_store_get(s->client->broker->exports)) < 0)
 		return;
 	s->claims.any = !s->client->broker->claims_of_peer;
 	if (!s->claims.any && claims_of_peer(&s->claims, s->client->socket) < 0) {
@@ -281,16 +312,15 @@ static void serve(struct session *s)
 		return;
 	backing_table_init(&s->ids);
 	own_threads_add(&s->own);
-	file_jobs_init(&s->jobs, s->client->socket, &s->own, s->client->broker->counters);
+	relief_init(&s->relief, begin_second, keep, s);
+	file_jobs_init(&s->jobs, s->client->socket, &s->own, s->client->broker->counters, session_make_change, s);
 	session_enter(s, SESSION_NEW, ANNOUNCE_MS);
+	s->used_ms = now_ms();
 	broker_show(s->client, s);
-	r = loop(s);
-	broker_show(s->client, NULL);
-
-	/* Closed first: while this copy is open, the mount of a daemon that has died hangs. */
-	s->fuse_fd = close_fd(s->fuse_fd);
+	relief_run(&s->relief);
 	file_jobs_done(&s->jobs);
-	log_end(s, r);
+	relief_done(&s->relief);
+	log_end(s, s->error);
 	s->listener = listener_free(s->listener);
 	backing_table_done(&s->ids);
 	locator_done(&s->locator);

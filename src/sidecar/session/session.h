@@ -8,10 +8,15 @@
  * hostile descriptor of the client hangs the process that received it (guarded_receive.h). Only this thread waits for
  * that process.
  *
- * session.c has the thread and the loop; handshake.c has the messages up to HELLO; requests.c has the requests on
- * files, and the table of all handlers; changes.c has the changes of names and attributes. struct session belongs to
- * the session's thread. Another thread may look at its atomic members, its ids, its locator's slots and its constants
- * while broker_session.state points to it, under the broker's lock.
+ * Requests are handled by one thread at a time, the keeper, which has the session's lock (relief/relief.h). The keeper
+ * makes changes of names, and looks names up, without the lock. That may wait for ever, for a frozen filesystem or for
+ * the lock of a directory: then a second thread becomes the keeper. It leaves all of this to workers (file_jobs.h)
+ * until the first is back. Both threads and the workers share the descriptor table.
+ *
+ * session.c has the threads and the loop; handshake.c has the messages up to HELLO; requests.c has the requests on
+ * files, and the table of all handlers; changes.c has LOOKUP and the changes of names and attributes. The lock guards
+ * struct session. Another thread may look at its atomic members, its ids, its locator's slots and its constants while
+ * broker_session.state points to it, under the broker's lock.
  */
 #pragma once
 
@@ -24,12 +29,15 @@
 #include "sidecar/notices/notices.h"
 #include "sidecar/registry/claims.h"
 #include "sidecar/registry/owner_check.h"
+#include "sidecar/relief/relief.h"
 #include "sidecar/grant/backing_table.h"
 #include "sidecar/session/file_jobs.h"
 #include "wire/broker_messages.h"
 
 struct session {
 	struct broker_session *client; /* the broker's record of the session */
+	struct relief relief;          /* with the session's lock */
+	int error;                     /* why the session has ended; 0: it has not */
 	_Atomic enum session_state state;
 	bool begun;           /* HELLO was accepted */
 	uint64_t deadline_ms; /* of the state, as now_ms(); in SESSION_READY, the end of the last match's validity */
@@ -47,9 +55,10 @@ struct session {
 	struct listener *listener; /* from the first PING of a ready session on; NULL: the session gets no notices */
 	uint64_t notices;          /* the number of the last notice */
 	uint64_t used_ms;          /* now_ms() of the last request; PING is none */
+	unsigned epoch;            /* another one begins when the exports change, or nothing is watched any more */
 };
 
-/* A broker_session_fn: the session's thread. client: the struct broker_session. */
+/* A broker_session_fn: the session's first thread. client: the struct broker_session. */
 void *session_thread(void *client);
 
 /* Enters a state, whose deadline is in so many milliseconds. */
@@ -69,7 +78,8 @@ int session_error_of(enum reason reason);
 
 /*
  * A handler of one request: replies, or starts the job that replies. The session is in a state in which the request may
- * come, and packet_check() has accepted the packet. The handler may steal p->fd. A negative errno ends the session.
+ * come, and packet_check() has accepted the packet. The handler may steal p->fd. A negative errno ends the session. The
+ * calling thread has the lock, and lets go of it by relief_leave() only.
  */
 typedef int (*session_handler_fn)(struct session *s, struct packet *p);
 
@@ -90,6 +100,10 @@ void session_settle_grant(struct session *s, bool place, const struct broker_fh 
 
 /* ---- changes.c ---- */
 
+/* A file_jobs_change_fn, for a thread without the session's lock. session: the struct session. */
+int session_make_change(void *session, struct name_change *c, uint64_t request);
+
+int session_on_lookup(struct session *s, struct packet *p);
 int session_on_make(struct session *s, struct packet *p);
 int session_on_symlink(struct session *s, struct packet *p);
 int session_on_remove(struct session *s, struct packet *p);

@@ -61,7 +61,7 @@ static int make(void **state)
 	under_way = wanted = 0;
 	for (unsigned n = 0; n < SESSIONS; n++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pairs[n]), 0);
-		file_jobs_init(&sessions[n], pairs[n][0], &own[n], &counters);
+		file_jobs_init(&sessions[n], pairs[n][0], &own[n], &counters, NULL, NULL);
 	}
 	return 0;
 }
