@@ -109,7 +109,8 @@ bool changes_housekeep(struct changes *cs);
  * the change; 0 if that is not known. False without memory, and the call is not answered.
  *
  * The names are asked for by LOOKUP, unless this mount is alone in the directory: the sidecar's notices tell of no
- * foreign change, and the server's look told the mtime that the change has left.
+ * foreign change, and the server's look told the mtime that the change has left. Notices of what others have changed
+ * before that mtime was read have come before the sidecar's reply.
  */
 bool sight_begin(struct changes *cs, struct nfs_call *call, const struct nfs_fh *child,
 	const struct timespec mtimes[2]);

@@ -217,6 +217,14 @@ int name_change_setattr(struct name_change *c, const struct grant_context *g, co
 	return has_own_rule(g, request, &c->cred, &file) ? -EOPNOTSUPP : r;
 }
 
+bool name_change_took(const struct name_change *c)
+{
+	uint32_t flags = c->type == BROKER_REMOVE ? c->request.remove.flags : c->request.rename.flags;
+
+	return (c->type == BROKER_REMOVE || c->type == BROKER_RENAME) && c->changed.error == 0 &&
+	       c->changed.reason == REASON_NONE && server_remembers(c) && (flags & BROKER_CHANGE_LAZY) == 0;
+}
+
 /* ---- the change ---- */
 
 /* The path by which the kernel finds an O_PATH descriptor of this thread's table. */

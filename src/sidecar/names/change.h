@@ -85,5 +85,12 @@ bool name_change_makes(const struct name_change *c);
 /* The reply: c->made, c->found or c->changed. */
 const void *name_change_reply(const struct name_change *c);
 
+/*
+ * True if the change has taken a name away past a server that remembers names. Then the reply comes after the notices
+ * of all changes that it may show: the client takes a directory whose mtime in the reply is the one that the server has
+ * seen for one that nobody else has changed. A client that sets BROKER_CHANGE_LAZY does not wait for that.
+ */
+bool name_change_took(const struct name_change *c);
+
 /* Fills the reply to a change that is not made. */
 void name_change_refuse(struct name_change *c, int error, enum reason reason);

@@ -106,6 +106,7 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 {
 	struct session *s = session;
 	_cleanup_close_ int given = -1;
+	int r = 0;
 
 	lend(s, c);
 	name_change_run(c);
@@ -118,9 +119,12 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 		given = grant_file(s, c);
 	if (!is_same_epoch(s, c))
 		c->found.watched = c->made.open.watched = 0;
+	if (name_change_took(c))
+		r = session_tell(s, true);
 	/* With the lock: what the reply grants is told before it is taken back. */
-	return packet_reply(s->client->socket, s->client->broker->counters, c->type, request, name_change_reply(c),
-		given);
+	return r < 0 ? r
+		     : packet_reply(s->client->socket, s->client->broker->counters, c->type, request,
+			       name_change_reply(c), given);
 }
 
 /* ---- the preparation ---- */
