@@ -121,10 +121,16 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 		c->found.watched = c->made.open.watched = 0;
 	if (name_change_took(c))
 		r = session_tell(s, true);
-	/* With the lock: what the reply grants is told before it is taken back. */
-	return r < 0 ? r
-		     : packet_reply(s->client->socket, s->client->broker->counters, c->type, request,
-			       name_change_reply(c), given);
+	/*
+	 * With the lock: what the reply grants is told before it is taken back. So the others wait for this reply, if
+	 * the client does not read; but not for one after the other.
+	 */
+	if (r >= 0)
+		r = s->mute ? -EPIPE
+			    : packet_reply(s->client->socket, s->client->broker->counters, c->type, request,
+				      name_change_reply(c), given);
+	s->mute = s->mute || r < 0;
+	return r;
 }
 
 /* ---- the preparation ---- */

@@ -38,6 +38,7 @@ struct session {
 	struct broker_session *client; /* the broker's record of the session */
 	struct relief relief;          /* with the session's lock */
 	int error;                     /* why the session has ended; 0: it has not */
+	bool mute;                     /* a reply could not be sent: the session is about to end */
 	_Atomic enum session_state state;
 	bool begun;           /* HELLO was accepted */
 	uint64_t deadline_ms; /* of the state, as now_ms(); in SESSION_READY, the end of the last match's validity */
