@@ -118,6 +118,13 @@ const struct backing *backing_table_find_file(const struct backing_table *t, con
 	return find_file(t, fh, mount);
 }
 
+int backing_table_copy(const struct backing_table *t, const struct broker_fh *fh, const struct export_mount *mount)
+{
+	const struct backing *b = export_mount_handles_last(mount) ? find_file(t, fh, mount) : NULL;
+
+	return b == NULL || !b->writable ? -1 : fcntl(b->fd, F_DUPFD_CLOEXEC, 3);
+}
+
 int backing_table_lend(struct backing_table *t, const struct broker_fh *fh, const struct export_mount *mount)
 {
 	struct backing *b = find_file(t, fh, mount);

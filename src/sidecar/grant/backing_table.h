@@ -55,6 +55,12 @@ const struct backing *backing_table_find(const struct backing_table *t, int32_t 
 const struct backing *backing_table_find_file(const struct backing_table *t, const struct broker_fh *fh,
 	const struct export_mount *mount);
 /*
+ * A duplicate of the descriptor of a file's entry, on the export's own mount, which saves the search for the handle; -1
+ * if there is none. The file may have lost its name.
+ */
+int backing_table_copy(const struct backing_table *t, const struct broker_fh *fh, const struct export_mount *mount);
+
+/*
  * A duplicate of the descriptor of a file's entry, for a change that takes a lease of it; -1 if there is none. A lease
  * belongs to the descriptor and all its duplicates, so that of two changes the first to end would take it from the
  * other: each entry is lent once.

@@ -131,16 +131,21 @@ int name_change_rename(struct name_change *c, const struct grant_context *g, con
 }
 
 /*
- * Opens the file at g->at. A device, FIFO, socket or symbolic link has no descriptor by which its attributes could be
- * made stable: then the server must do it.
+ * Opens the file at g->at, unless the session has lent its own descriptor of a file that still has a name. A device,
+ * FIFO, socket or symbolic link has no descriptor by which its attributes could be made stable: then the server must do
+ * it.
  */
 static int open_file(struct name_change *c, const struct grant_context *g, struct statx *ret_stx)
 {
 	struct broker_attr attr;
-	int r = c->file = export_mount_file(g->at->mount, &g->at->handle);
+	int r = c->file >= 0 ? grant_attributes(c->file, ret_stx, &attr) : -ENOENT;
 
-	if (r >= 0)
-		r = grant_attributes(c->file, ret_stx, &attr);
+	if (r < 0 || attr.nlink == 0) {
+		close_fdp(&c->file);
+		r = c->file = export_mount_file(g->at->mount, &g->at->handle);
+		if (r >= 0)
+			r = grant_attributes(c->file, ret_stx, &attr);
+	}
 	return r >= 0 && c->stable && !S_ISREG(attr.mode) && !S_ISDIR(attr.mode) ? -EOPNOTSUPP : r;
 }
 

@@ -32,8 +32,8 @@ struct name_change {
 	} request;
 	struct broker_cred cred;          /* after the squash */
 	struct names_directory dir, dir2; /* fd -1: none */
-	/* O_PATH, or -1. LINK, SETATTR: the file. REMOVE, RENAME: what had the name. MAKE: the new regular file, which
-	 * can be read. */
+	/* O_PATH, or -1. LINK, SETATTR: the file; of SETATTR it may be a duplicate of the session's descriptor. REMOVE,
+	 * RENAME: what had the name. MAKE: the new regular file, which can be read. */
 	int file;
 	struct stat victim; /* REMOVE, RENAME: of the file, if it is not -1, before the change */
 	struct statx new;   /* MAKE: of the new regular file */

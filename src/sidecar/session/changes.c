@@ -283,7 +283,12 @@ int session_on_setattr(struct session *s, struct packet *p)
 	struct location at;
 	enum reason reason = find(s, &body->fh, &body->cred, &at);
 	struct grant_context g = context(s, &at);
-	int r = reason != REASON_NONE ? session_error_of(reason) : c != NULL ? name_change_setattr(c, &g, body) : 0;
+	int r = reason != REASON_NONE ? session_error_of(reason) : 0;
+
+	if (r >= 0 && c != NULL) {
+		c->file = backing_table_copy(&s->ids, &body->fh, at.mount);
+		r = name_change_setattr(c, &g, body);
+	}
 
 	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
 }
