@@ -378,8 +378,7 @@ static int find_victim(struct name_change *c, int *ret_lease)
 	*ret_lease = -1;
 	if (r < 0 || !has_victim(c))
 		return r;
-	c->may = may_take_name(c, victims_directory(c));
-	return c->may ? lease_last_name(c, ret_lease) : -EACCES;
+	return may_take_name(c, victims_directory(c)) ? lease_last_name(c, ret_lease) : -EACCES;
 }
 
 bool name_change_victim(struct name_change *c, struct broker_fh *ret)
@@ -454,23 +453,22 @@ static int set_attributes(const struct name_change *c)
  */
 static int change(const struct name_change *c, bool *ret_sure)
 {
-	bool asked = c->may && c->dir2.fd < 0;
-	bool named = asked || (c->type != BROKER_SETATTR && names_directory_may_change(&c->dir));
 	int r;
 
 	*ret_sure = false;
 	switch (c->type) {
 	case BROKER_REMOVE:
 		r = remove_name(c);
-		*ret_sure = named && r == -ENOENT;
+		*ret_sure = r == -ENOENT && names_directory_may_change(&c->dir);
 		break;
 	case BROKER_RENAME:
 		r = rename_name(c);
-		*ret_sure = named && r == -ENOENT && (c->dir2.fd < 0 || names_directory_may_change(&c->dir2));
+		*ret_sure = r == -ENOENT && names_directory_may_change(&c->dir) &&
+			    (c->dir2.fd < 0 || names_directory_may_change(&c->dir2));
 		break;
 	case BROKER_LINK:
 		r = link_file(c);
-		*ret_sure = named && r == -EEXIST;
+		*ret_sure = r == -EEXIST && names_directory_may_change(&c->dir);
 		break;
 	default:
 		r = set_attributes(c);

@@ -37,7 +37,6 @@ struct name_change {
 	int file;
 	struct stat victim; /* REMOVE, RENAME: of the file, if it is not -1, before the change */
 	struct statx new;   /* MAKE: of the new regular file */
-	bool may;           /* the caller may take the victim's name */
 	/* REMOVE, RENAME: of a file that the session may have a descriptor of; NULL: it has none. Only to be compared.
 	 */
 	const struct export_mount *mount;
