@@ -71,7 +71,7 @@ struct export_mount *export_mount_ref(struct export_mount *m)
 
 struct export_mount *export_mount_unref(struct export_mount *m)
 {
-	if (m == NULL || --m->refs > 0)
+	if (m == NULL || atomic_fetch_sub(&m->refs, 1) > 1)
 		return NULL;
 	(void)close_fd(m->judge);
 	(void)close_fd(m->clone);

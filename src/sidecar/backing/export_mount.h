@@ -4,22 +4,23 @@
  * umount(2) fail with EBUSY, and a private clone of the mount, read-only, nosuid, nodev and noexec, for the files of
  * read-only ids.
  *
- * Belongs to one session and its thread: the descriptors are in that thread's descriptor table. The locator holds a
- * reference while it uses the export, and each backing id holds one. So umount(2) fails until the last id is released,
- * also when the export is gone.
+ * Belongs to one session, in whose descriptor table the descriptors are. The locator holds a reference while it uses
+ * the export, each backing id holds one, and each change of names that is under way. So umount(2) fails until the last
+ * id is released, also when the export is gone. Any thread of the session may take and give up references.
  *
  * A handle must be exactly the handle that the filesystem gives the file: name_to_handle_at(2) is asked in return. This
  * needs no table of handle lengths, and holds for filesystems that this project does not know.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "sidecar/backing/filesystem_id.h"
 #include "sidecar/backing/nfs_handle.h"
 
 struct export_mount {
-	unsigned refs;
+	atomic_uint refs;
 	int root;  /* the export's directory on the mount itself */
 	int clone; /* the directory on the read-only clone */
 	int judge; /* the directory on a clone without noexec, if the mount is noexec, which nfsd ignores; else -1 */

@@ -9,20 +9,19 @@
 
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
-#include "sidecar/names/lookup.h"
-#include "sidecar/names/make.h"
+#include "sidecar/names/change_parts.h"
 
 #define END_LEASE_TRIES 10
 
-struct name_change *name_change_new(uint32_t type, bool stable, bool now)
+struct name_change *name_change_new(uint32_t type, const struct server_kind *server, const void *request, size_t length)
 {
 	struct name_change *c = calloc(1, sizeof(*c));
 
 	if (c == NULL)
 		return NULL;
 	c->type = type;
-	c->stable = stable;
-	c->now = now;
+	c->server = server;
+	memcpy(&c->request, request, MIN(length, sizeof(c->request)));
 	c->dir.fd = c->dir2.fd = c->file = c->kept = -1;
 	return c;
 }
@@ -35,6 +34,7 @@ struct name_change *name_change_free(struct name_change *c)
 	names_directory_close(&c->dir2);
 	close_fdp(&c->file);
 	close_fdp(&c->kept);
+	(void)export_mount_unref(c->mount);
 	free(c);
 	return NULL;
 }
@@ -61,173 +61,12 @@ const void *name_change_reply(const struct name_change *c)
 	return name_change_makes(c) ? (const void *)&c->made : &c->changed;
 }
 
-/* True if the server is a process that keeps files open, and remembers attributes and a directory's parent. */
-static bool server_remembers(const struct name_change *c)
-{
-	return c->server->process != NULL;
-}
-
-/* ---- preparation ---- */
-
-/* Squashes the request's credential and opens the directory at g->at. */
-static int prepare(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked)
-{
-	enum reason reason;
-	int r = grant_squash(g, asked, &c->cred, &reason);
-
-	c->server = g->server;
-	c->handle = g->at->handle;
-	return r < 0 ? r : names_directory_open(g, &c->cred, c->now, &c->dir);
-}
-
-int name_change_make(struct name_change *c, const struct grant_context *g, const struct broker_make *request)
-{
-	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags);
-
-	/* Ganesha and the kernel's server differ in what they do with set-id bits and the sticky bit. */
-	known = known && (request->mode & ~(uint32_t)(S_IFMT | 0777)) == 0;
-	c->request.make = *request;
-	return known ? prepare(c, g, &request->cred) : -EINVAL;
-}
-
-int name_change_symlink(struct name_change *c, const struct grant_context *g, const struct broker_symlink *request)
-{
-	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags) &&
-		     names_is_text(request->target, sizeof(request->target));
-
-	c->request.symlink = *request;
-	return known ? prepare(c, g, &request->cred) : -EINVAL;
-}
-
-int name_change_remove(struct name_change *c, const struct grant_context *g, const struct broker_remove *request)
-{
-	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags);
-
-	c->request.remove = *request;
-	return known ? prepare(c, g, &request->cred) : -EINVAL;
-}
-
-/* True if both handles of one export are of one file; false also for the two handles of an export's root. */
-static bool is_same_file(const struct nfs_handle *a, const struct nfs_handle *b)
-{
-	return a->is_root == b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
-	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
-}
-
-int name_change_rename(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
-	const struct broker_rename *request)
-{
-	bool known = names_is_plain(request->name, sizeof(request->name)) &&
-		     names_is_plain(request->name2, sizeof(request->name2)) && names_are_flags(request->flags);
-	int r = known ? prepare(c, g, &request->cred) : -EINVAL;
-
-	if (r >= 0 && !is_same_file(&g->at->handle, &g2->at->handle))
-		r = names_directory_open(g2, &c->cred, c->now, &c->dir2);
-	/* One directory has one state before the change, and one after it. */
-	if (r >= 0 && c->dir.inode == c->dir2.inode && c->dir.device == c->dir2.device)
-		names_directory_close(&c->dir2);
-	c->request.rename = *request;
-	return r;
-}
-
-/*
- * Opens the file at g->at, unless the session has lent its own descriptor of a file that still has a name. A device,
- * FIFO, socket or symbolic link has no descriptor by which its attributes could be made stable: then the server must do
- * it.
- */
-static int open_file(struct name_change *c, const struct grant_context *g, struct statx *ret_stx)
-{
-	struct broker_attr attr;
-	int r = c->file >= 0 ? grant_attributes(c->file, ret_stx, &attr) : -ENOENT;
-
-	if (r < 0 || attr.nlink == 0) {
-		close_fdp(&c->file);
-		r = c->file = export_mount_file(g->at->mount, &g->at->handle);
-		if (r >= 0)
-			r = grant_attributes(c->file, ret_stx, &attr);
-	}
-	return r >= 0 && c->stable && !S_ISREG(attr.mode) && !S_ISDIR(attr.mode) ? -EOPNOTSUPP : r;
-}
-
-int name_change_link(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
-	const struct broker_link *request)
-{
-	bool known = names_is_plain(request->name, sizeof(request->name)) && names_are_flags(request->flags);
-	struct statx stx;
-	int r = known ? prepare(c, g, &request->cred) : -EINVAL;
-
-	c->request.link = *request;
-	return r < 0 ? r : open_file(c, g2, &stx);
-}
-
-#define SET_TIMES (BROKER_SET_ATIME | BROKER_SET_MTIME | BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)
-#define SET_ALL   (BROKER_SET_MODE | BROKER_SET_UID | BROKER_SET_GID | SET_TIMES)
-
-/* True if the request sets one kind of attributes, with one system call: so all is set, or nothing. */
-static bool is_one_kind(uint32_t set)
-{
-	bool mode = (set & BROKER_SET_MODE) != 0, owner = (set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
-	bool times = (set & SET_TIMES) != 0;
-
-	return (set & ~(uint32_t)SET_ALL) == 0 && (int)mode + (int)owner + (int)times == 1;
-}
-
-/* True if NFSv3 has the times: nfstime3 (RFC 1813 2.5) has 32 bits of seconds. */
-static bool are_times(const struct broker_setattr *q)
-{
-	return q->atime_sec >= 0 && q->atime_sec <= UINT32_MAX && q->mtime_sec >= 0 && q->mtime_sec <= UINT32_MAX &&
-	       q->atime_nsec < 1000000000 && q->mtime_nsec < 1000000000;
-}
-
-/*
- * True if NFS-Ganesha has a rule of its own: it squashes the new owner and group, too (squash_setattr() in
- * src/support/nfs_creds.c), and sets a file to the present time only by its mode, also for the owner.
- */
-static bool has_own_rule(const struct grant_context *g, const struct broker_setattr *q, const struct broker_cred *cred,
-	const struct access_file *file)
-{
-	bool squashes = g->at->perms.squash != SQUASH_NONE;
-	bool roots = ((q->set & BROKER_SET_UID) != 0 && q->uid == 0) || ((q->set & BROKER_SET_GID) != 0 && q->gid == 0);
-	bool owner = (q->set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
-	bool present = (q->set & (BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)) != 0;
-
-	if (g->server->process == NULL)
-		return false;
-	if (squashes && (roots || (owner && g->at->perms.squash == SQUASH_ALL)))
-		return true;
-	return present && (g->server->access(file, cred, true) & NFS_ACCESS_MODIFY) == 0;
-}
-
-int name_change_setattr(struct name_change *c, const struct grant_context *g, const struct broker_setattr *request)
-{
-	struct access_file file;
-	enum reason reason;
-	struct statx stx;
-	bool known = names_are_flags(request->flags) && (request->mode & ~(uint32_t)07777) == 0;
-	int r = known && is_one_kind(request->set) && are_times(request)
-			? grant_squash(g, &request->cred, &c->cred, &reason)
-			: -EOPNOTSUPP;
-
-	c->request.setattr = *request;
-	if (r >= 0 && !g->at->perms.write)
-		r = -EROFS;
-	if (r >= 0)
-		r = open_file(c, g, &stx);
-	/* The servers have rules of their own for set-id bits, and Ganesha for symbolic links. */
-	if (r >= 0 && (((stx.stx_mode | request->mode) & (S_ISUID | S_ISGID)) != 0 || S_ISLNK(stx.stx_mode)))
-		r = -EOPNOTSUPP;
-	if (r < 0)
-		return r;
-	file = (struct access_file){.fd = c->file, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
-	return has_own_rule(g, request, &c->cred, &file) ? -EOPNOTSUPP : r;
-}
-
 bool name_change_took(const struct name_change *c)
 {
 	uint32_t flags = c->type == BROKER_REMOVE ? c->request.remove.flags : c->request.rename.flags;
 
 	return (c->type == BROKER_REMOVE || c->type == BROKER_RENAME) && c->changed.error == 0 &&
-	       c->changed.reason == REASON_NONE && server_remembers(c) && (flags & BROKER_CHANGE_LAZY) == 0;
+	       c->changed.reason == REASON_NONE && change_server_remembers(c) && (flags & BROKER_CHANGE_LAZY) == 0;
 }
 
 /* ---- the change ---- */
@@ -339,7 +178,7 @@ static int open_victim(struct name_change *c)
 	const struct names_directory *dir = victims_directory(c);
 	int r;
 
-	if (c->file >= 0 || (c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !server_remembers(c))
+	if (c->file >= 0 || (c->type != BROKER_REMOVE && c->type != BROKER_RENAME) || !change_server_remembers(c))
 		return 0;
 	r = names_open(dir->fd, c->type == BROKER_REMOVE ? c->request.remove.name : c->request.rename.name2);
 	if (r < 0)
@@ -383,7 +222,7 @@ static int find_victim(struct name_change *c, int *ret_lease)
 
 bool name_change_victim(struct name_change *c, struct broker_fh *ret)
 {
-	struct nfs_handle handle = c->handle;
+	struct nfs_handle handle = c->at.handle;
 
 	return open_victim(c) >= 0 && has_victim(c) && has_one_name(&c->victim) &&
 	       export_mount_handle(c->file, &handle) >= 0 && c->server->encode(&handle, ret) >= 0;
@@ -402,7 +241,7 @@ static int rename_name(const struct name_change *c)
 	const struct broker_rename *q = &c->request.rename;
 	struct stat st;
 
-	if (server_remembers(c)) {
+	if (change_server_remembers(c)) {
 		if (fstatat(c->dir.fd, q->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			return -errno;
 		/* A subvolume of btrfs is another filesystem. Ganesha would go on to find a directory's old parent. */
@@ -501,7 +340,7 @@ static void make(struct name_change *c)
 {
 	int r = 0;
 
-	names_make(c);
+	change_make(c);
 	if (c->stable && c->made.error == 0 && c->made.reason == REASON_NONE)
 		r = sync_all(c);
 	if (r < 0)
@@ -514,12 +353,13 @@ static void tell_file(struct name_change *c)
 {
 	bool victim = c->type == BROKER_REMOVE || c->type == BROKER_RENAME;
 	struct broker_changed *reply = &c->changed;
+	struct nfs_handle handle = c->at.handle;
 	struct statx stx;
 
 	if (c->file < 0 || (victim && S_ISDIR(c->victim.st_mode)) || grant_attributes(c->file, &stx, &reply->attr) < 0)
 		return;
-	if (victim && (stx.stx_nlink == 0 || export_mount_handle(c->file, &c->handle) < 0 ||
-			      c->server->encode(&c->handle, &reply->fh) < 0))
+	if (victim && (stx.stx_nlink == 0 || export_mount_handle(c->file, &handle) < 0 ||
+			      c->server->encode(&handle, &reply->fh) < 0))
 		reply->attr = (struct broker_attr){0};
 	else
 		reply->has_attr = 1;
@@ -536,10 +376,14 @@ void name_change_run(struct name_change *c)
 		return;
 	}
 	if (c->type == BROKER_LOOKUP) {
-		names_lookup(c);
+		change_look_up(c);
 		return;
 	}
 	*reply = (struct broker_changed){0};
+	if (c->kept >= 0) { /* the session has waited for its lock */
+		names_directory_look(&c->dir);
+		names_directory_look(&c->dir2);
+	}
 	names_directory_before(&c->dir, &reply->dir);
 	names_directory_before(&c->dir2, &reply->dir2);
 	r = find_victim(c, &lease);

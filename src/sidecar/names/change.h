@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Changes of names and attributes. A change is prepared with the session's lock: directories and files are found by
- * their handles, and the credential is squashed. It is made without the lock, since it may wait for ever: for the
- * holder of a delegation, for a disk, or for the lock of a directory, which any process that may read the directory can
- * hold.
+ * Changes of names and attributes. With the session's lock a change gets its request and the places of its handles. It
+ * is prepared and made without the lock, since it may wait for ever: for the holder of a delegation, for a disk, or for
+ * the lock of a directory, which any process that may read the directory can hold.
  *
- * make.c has MAKE and SYMLINK, change.c all others. A LOOKUP (lookup.c) changes nothing, and takes the same way, since
- * it may wait for the lock of a directory, too.
+ * A LOOKUP changes nothing, and takes the same way, since it may wait for the lock of a directory, too.
  *
  * The kernel decides about all rights, for a thread with the squashed credential. Whatever the sidecar is not sure that
  * the server would do, it leaves to the server, with nothing changed: files with set-id bits, several kinds of
  * attributes at once, and all errors but those of names that exist or do not exist, for a caller who may change names
- * there.
+ * there. A file that exists is never opened.
  *
  * A change belongs to the thread that has it; its descriptors are in the session's descriptor table.
  */
@@ -30,54 +28,67 @@ struct name_change {
 		struct broker_setattr setattr;
 		struct broker_lookup lookup;
 	} request;
+	const struct server_kind *server;
+	/*
+	 * The place of the request's first handle, and of its second, in the same export and on the same mount. Of both
+	 * the export's entry and the locator's slot are not valid any more.
+	 */
+	struct location at, at2;
+	struct export_mount *mount; /* of both; the change has a reference */
+	unsigned epoch;             /* the session's, in which the request was read */
+	bool stable;                /* makes names stable before the answer */
+	bool may_lend;              /* REMOVE, RENAME: the session may have a descriptor of the file for c->kept */
+
 	struct broker_cred cred;          /* after the squash */
 	struct names_directory dir, dir2; /* fd -1: none */
-	/* O_PATH, or -1. LINK, SETATTR: the file; of SETATTR it may be a duplicate of the session's descriptor. REMOVE,
-	 * RENAME: what had the name. MAKE: the new regular file, which can be read. */
-	int file;
-	struct stat victim; /* REMOVE, RENAME: of the file, if it is not -1, before the change */
-	struct statx new;   /* MAKE: of the new regular file */
-	/* REMOVE, RENAME: of a file that the session may have a descriptor of; NULL: it has none. Only to be compared.
+	/*
+	 * O_PATH, or -1. LINK, SETATTR: the file; of SETATTR the session may give a duplicate of its own descriptor
+	 * before the preparation. REMOVE, RENAME: what had the name. MAKE: the new regular file, which can be read.
 	 */
-	const struct export_mount *mount;
-	unsigned epoch;           /* the session's, in which the change was prepared */
-	struct nfs_handle handle; /* of the directory */
-	const struct server_kind *server;
-	bool stable;                   /* makes names stable before the answer */
-	bool now;                      /* is made as soon as it is prepared */
+	int file;
+	int kept; /* REMOVE, RENAME: the session's own descriptor of what has the name, lent to this change; or -1 */
+	struct stat victim; /* REMOVE, RENAME: of the file, if it is not -1, before the change */
+	struct statx new;   /* MAKE: of the new file */
+
 	struct broker_changed changed; /* the reply */
 	struct broker_made made;       /* the reply of MAKE and SYMLINK */
 	struct broker_found found;     /* the reply of LOOKUP */
-	int kept; /* REMOVE, RENAME: the session's own descriptor of what has the name, lent to this change; or -1 */
 };
 
-/* An empty change; NULL without memory. Free with name_change_free(). */
-struct name_change *name_change_new(uint32_t type, bool stable, bool now);
+/* A change with its request, whose type says how long it is; NULL without memory. Free with name_change_free(). */
+struct name_change *name_change_new(uint32_t type, const struct server_kind *server, const void *request,
+	size_t length);
 
-/* Closes all descriptors. Takes NULL; returns NULL. */
+/* Closes all descriptors, and gives the reference up. Takes NULL; returns NULL. May wait. */
 struct name_change *name_change_free(struct name_change *c);
 
-/* Prepare a change, with the session's lock. A negative errno: the server decides. */
-int name_change_make(struct name_change *c, const struct grant_context *g, const struct broker_make *request);
-int name_change_symlink(struct name_change *c, const struct grant_context *g, const struct broker_symlink *request);
-int name_change_lookup(struct name_change *c, const struct grant_context *g, const struct broker_lookup *request);
-int name_change_remove(struct name_change *c, const struct grant_context *g, const struct broker_remove *request);
-/* g2: of dir2, in the same export and on the same mount. */
-int name_change_rename(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
-	const struct broker_rename *request);
-/* g2: of the file, in the same export and on the same mount. */
-int name_change_link(struct name_change *c, const struct grant_context *g, const struct grant_context *g2,
-	const struct broker_link *request);
-int name_change_setattr(struct name_change *c, const struct grant_context *g, const struct broker_setattr *request);
+/*
+ * Opens directories and files by their handles, by the rules of the server. False, with the reply filled in, if the
+ * server decides. May wait.
+ */
+bool name_change_prepare(struct name_change *c);
 
 /*
- * Before name_change_run(): finds the file that a REMOVE or RENAME takes a name from. True with its handle if the file
+ * After the preparation: finds the file that a REMOVE or RENAME takes a name from. True with its handle if the file
  * will lose its last name, for which the change takes the session's descriptor in c->kept. May wait.
  */
 bool name_change_victim(struct name_change *c, struct broker_fh *ret);
 
-/* Makes the change, and fills the reply. May wait. */
+/* Makes the prepared change, and fills the reply. May wait. */
 void name_change_run(struct name_change *c);
+
+/*
+ * Grants the regular file that MAKE has made as an OPEN would; g->at is the new file's place. A refusal leaves the file
+ * made, and its open asks again. The caller owns the descriptors of *ret, and has the session's lock.
+ */
+void name_change_grant(struct name_change *c, const struct grant_context *g, struct grant *ret);
+
+/*
+ * Reads the attributes of a directory that MAKE has made once more, with their flags: after the session has begun to
+ * watch the directory, so that each name is either seen here or noticed. Leaves them as they are if the name leads to
+ * another directory by now, or without CAP_FOWNER. May wait.
+ */
+void name_change_look_into(struct name_change *c);
 
 /* True if the reply is c->made. */
 bool name_change_makes(const struct name_change *c);

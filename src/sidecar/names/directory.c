@@ -80,8 +80,7 @@ static int find_turn(struct names_directory *d, const struct nfs_handle *h)
 	return r;
 }
 
-int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool now,
-	struct names_directory *ret)
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret)
 {
 	const struct nfs_handle *h = &g->at->handle;
 	struct names_directory d = {.fd = export_mount_directory(g->at->mount, h), .exact = g->server->exact_wcc};
@@ -89,7 +88,7 @@ int names_directory_open(const struct grant_context *g, const struct broker_cred
 	struct statx stx;
 	int r = d.fd < 0 ? d.fd : find_turn(&d, h);
 
-	if (r >= 0 && now)
+	if (r >= 0)
 		begin(&d);
 	if (r >= 0)
 		r = look(&d, &stx);
@@ -116,20 +115,20 @@ void names_directory_close(struct names_directory *d)
 	close_fdp(&d->fd);
 }
 
-void names_directory_before(struct names_directory *d, struct broker_wcc *ret)
+void names_directory_look(struct names_directory *d)
 {
 	struct statx stx;
 
+	if (d->fd >= 0)
+		(void)look(d, &stx);
+}
+
+void names_directory_before(const struct names_directory *d, struct broker_wcc *ret)
+{
 	*ret = (struct broker_wcc){0};
-	if (d->fd < 0)
-		return;
-	if (!d->begun) {
-		begin(d);
-		if (d->exact || look(d, &stx) < 0)
-			return;
-	}
-	ret->has_before = !d->exact;
-	ret->before = d->version;
+	ret->has_before = d->fd >= 0 && !d->exact;
+	if (ret->has_before)
+		ret->before = d->version;
 }
 
 void names_directory_after(struct names_directory *d, struct broker_wcc *ret)

@@ -48,18 +48,17 @@ int names_open(int dir, const char *name);
 
 /*
  * Opens the directory at g->at, in which the squashed credential may change names by the server's own rule; the kernel
- * judges later, also whether the mount and its filesystem are writable. A negative errno: the server decides. now: the
- * caller makes the change at once, so that the attributes which the rule read are those before the change.
+ * judges later, also whether the mount and its filesystem are writable. The change begins: the attributes that the rule
+ * has read are those before it. A negative errno: the server decides.
  */
-int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool now,
-	struct names_directory *ret);
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret);
 void names_directory_close(struct names_directory *d);
 
-/*
- * The directory's attributes before and after a change, which are read, unless names_directory_open() has read them for
- * a change at once. Take a directory without descriptor.
- */
-void names_directory_before(struct names_directory *d, struct broker_wcc *ret);
+/* Reads the attributes before the change once more, after something else than the change has taken time. */
+void names_directory_look(struct names_directory *d);
+
+/* The directory's attributes before and after a change. Take a directory without descriptor. */
+void names_directory_before(const struct names_directory *d, struct broker_wcc *ret);
 void names_directory_after(struct names_directory *d, struct broker_wcc *ret);
 
 /* True if the kernel lets the thread's present credentials change names here; false on what is read-only. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sidecar/names/lookup.h"
+#include "sidecar/names/change_parts.h"
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -7,9 +7,10 @@
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 
-int name_change_lookup(struct name_change *c, const struct grant_context *g, const struct broker_lookup *request)
+int change_prepare_lookup(struct name_change *c, const struct grant_context *g)
 {
-	bool plain = names_is_plain(request->name, sizeof(request->name)) && request->asks_acl <= 1;
+	const struct broker_lookup *q = &c->request.lookup;
+	bool plain = names_is_plain(q->name, sizeof(q->name)) && q->asks_acl <= 1;
 	struct access_file file;
 	enum reason reason;
 	struct statx stx;
@@ -18,17 +19,14 @@ int name_change_lookup(struct name_change *c, const struct grant_context *g, con
 	if (r >= 0)
 		r = grant_attributes(c->dir.fd, &stx, &c->found.dir);
 	if (r >= 0)
-		r = grant_squash(g, &request->cred, &c->cred, &reason);
+		r = grant_squash(g, &q->cred, &c->cred, &reason);
 	if (r < 0)
 		return r;
 	file = (struct access_file){.fd = c->dir.fd, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
 	if (!g->server->may_search(&file, &c->cred))
 		return -EACCES;
-	if (request->asks_acl != 0)
+	if (q->asks_acl != 0)
 		c->found.dir.flags = names_directory_acl(c->dir.fd);
-	c->request.lookup = *request;
-	c->server = g->server;
-	c->handle = g->at->handle;
 	c->dir.device = makedev(stx.stx_dev_major, stx.stx_dev_minor);
 	return 0;
 }
@@ -47,7 +45,7 @@ static int open_name(const struct name_change *c)
 /* 0, or -EXDEV for a file that the server may show under another handle. */
 static int describe(struct name_change *c, int fd)
 {
-	struct nfs_handle h = c->handle;
+	struct nfs_handle h = c->at.handle;
 	struct statx stx;
 	int r = grant_attributes(fd, &stx, &c->found.attr);
 
@@ -61,7 +59,7 @@ static int describe(struct name_change *c, int fd)
 	return r < 0 ? r : c->server->encode(&h, &c->found.fh);
 }
 
-void names_lookup(struct name_change *c)
+void change_look_up(struct name_change *c)
 {
 	_cleanup_close_ int fd = open_name(c);
 	int r = fd < 0 ? fd : describe(c, fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sidecar/names/make.h"
+#include "sidecar/names/change_parts.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static int symlink_by(const struct broker_symlink *s, int dir)
 /* Fills the reply with handle and attributes of the new file. */
 static int describe(struct name_change *c, int fd, mode_t type)
 {
-	struct nfs_handle handle = c->handle;
+	struct nfs_handle handle = c->at.handle;
 	int r = grant_attributes(fd, &c->new, &c->made.open.attr);
 
 	if (r >= 0 && (c->new.stx_mode &S_IFMT) != type)
@@ -94,7 +94,7 @@ static int make(struct name_change *c)
 				      : symlink_by(&c->request.symlink, c->dir.fd);
 }
 
-void names_make(struct name_change *c)
+void change_make(struct name_change *c)
 {
 	bool file = c->type == BROKER_MAKE && S_ISREG(c->request.make.mode);
 	int r;
@@ -116,7 +116,7 @@ void names_make(struct name_change *c)
 		describe_new(c, c->request.symlink.name, S_IFLNK);
 }
 
-void names_grant_made(struct name_change *c, const struct grant_context *g, struct grant *ret)
+void name_change_grant(struct name_change *c, const struct grant_context *g, struct grant *ret)
 {
 	struct broker_made *reply = &c->made;
 	struct broker_open open = {.fh = reply->fh,
@@ -133,7 +133,7 @@ void names_grant_made(struct name_change *c, const struct grant_context *g, stru
 }
 
 /* Reading the new directory must not change its atime, which needs CAP_FOWNER. */
-void names_look_into_made(struct name_change *c)
+void name_change_look_into(struct name_change *c)
 {
 	struct broker_attr *attr = &c->made.open.attr;
 	_cleanup_close_ int fd =

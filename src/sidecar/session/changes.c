@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The requests that change names and attributes, and LOOKUP. The keeper prepares a change, and makes it if that need
- * not wait for a disk and if the keeper may leave for it. Otherwise a worker makes the change.
+ * The requests that change names and attributes, and LOOKUP. With the lock, a request becomes a change with the places
+ * of its handles. The keeper makes the change if that need not wait for a disk and if the keeper may leave for it.
+ * Otherwise a worker does.
  */
 #include "sidecar/session/session.h"
 
@@ -9,21 +10,7 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "sidecar/names/make.h"
-
-/* The place of a handle, for a change by the credential. */
-static enum reason find(struct session *s, const struct broker_fh *fh, const struct broker_cred *cred,
-	struct location *ret)
-{
-	enum reason reason = session_find_claimed(s, fh, cred, ret);
-
-	return reason == REASON_NONE && !locator_same_view(&s->locator, ret) ? REASON_OTHER_MOUNTS : reason;
-}
-
-static struct grant_context context(const struct session *s, const struct location *at)
-{
-	return (struct grant_context){.server = s->locator.table->server, .at = at, .fuse_fd = -1};
-}
+#include "sidecar/names/change.h"
 
 /* ---- the change, without the lock ---- */
 
@@ -32,13 +19,13 @@ static void lend(struct session *s, struct name_change *c)
 {
 	struct broker_fh victim;
 
-	if (c->mount == NULL || !name_change_victim(c, &victim))
+	if (!c->may_lend || !name_change_victim(c, &victim))
 		return;
 	LOCKED(&s->relief.lock);
 	c->kept = backing_table_lend(&s->ids, &victim, c->mount);
 }
 
-/* True if the session has not ended, and goes by what the change was prepared with. */
+/* True if the session has not ended, and goes by what the request was read with. */
 static bool is_same_epoch(const struct session *s, const struct name_change *c)
 {
 	return s->error == 0 && s->epoch == c->epoch;
@@ -70,7 +57,7 @@ static void watch_made(struct session *s, struct name_change *c)
 			c->made.open.watched = listener_watch(s->listener, at.mount, &at.handle, &c->made.fh, true);
 	}
 	if (c->made.open.watched)
-		names_look_into_made(c);
+		name_change_look_into(c);
 }
 
 /* Grants a regular file that is made. Returns the descriptor for the client, or -1. */
@@ -78,21 +65,20 @@ static int grant_file(struct session *s, struct name_change *c)
 {
 	const struct broker_make *body = &c->request.make;
 	struct location at;
-	struct grant_context g = context(s, &at);
+	struct grant_context g = {.server = c->server,
+		.at = &at,
+		.fuse_fd = s->fuse_fd,
+		.own_rights = !s->claims.any,
+		.trusted = s->trusted};
 	struct grant grant;
-	bool place;
 
 	if (!find_place(s, c, &c->made.fh, &at)) {
 		c->made.open.reason = REASON_REVOKED;
 		return -1;
 	}
-	place = session_take_place(s, body->open_flags);
-	g.fuse_fd = s->fuse_fd;
-	g.own_rights = !s->claims.any;
-	g.trusted = s->trusted;
-	g.may_register = place;
-	names_grant_made(c, &g, &grant);
-	session_settle_grant(s, place, &c->made.fh, body->open_flags, &c->made.open, &grant, at.mount);
+	g.may_register = session_take_place(s, body->open_flags);
+	name_change_grant(c, &g, &grant);
+	session_settle_grant(s, g.may_register, &c->made.fh, body->open_flags, &c->made.open, &grant, at.mount);
 	return grant.given;
 }
 
@@ -108,12 +94,14 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 	_cleanup_close_ int given = -1;
 	int r = 0;
 
-	lend(s, c);
-	name_change_run(c);
+	if (name_change_prepare(c)) {
+		lend(s, c);
+		name_change_run(c);
+	}
 	if (has_made(c, S_IFDIR))
 		watch_made(s, c);
 	LOCKED(&s->relief.lock);
-	if (c->type == BROKER_LOOKUP && c->found.error == 0)
+	if (c->type == BROKER_LOOKUP && c->found.fh.length > 0)
 		watch_found(s, c);
 	if (has_made(c, S_IFREG))
 		given = grant_file(s, c);
@@ -133,42 +121,109 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 	return r;
 }
 
-/* ---- the preparation ---- */
+/* ---- the request, with the lock ---- */
 
-/* An empty change, which the keeper makes if it may. NULL without memory. */
-static struct name_change *change_new(struct session *s, uint32_t type, uint32_t flags)
+/* What a change needs of its request to find its files. */
+struct target {
+	const struct broker_fh *fh, *fh2; /* fh2: NULL if the change has one file */
+	const struct broker_cred *cred;
+	uint32_t flags; /* enum broker_change_flags */
+};
+
+#define TARGET(q, first, second) ((struct target){&(q).first, second, &(q).cred, (q).flags})
+
+static struct target target_of(const struct name_change *c)
 {
-	/* Names are stable before the answer where the server does that, too. */
-	bool stable = s->locator.table->server->syncs_names && (flags & BROKER_CHANGE_LAZY) == 0;
-	struct name_change *c = name_change_new(type, stable, !stable && relief_may_leave(&s->relief));
-
-	if (c != NULL)
-		c->epoch = s->epoch;
-	return c;
+	switch (c->type) {
+	case BROKER_MAKE:
+		return TARGET(c->request.make, dir, NULL);
+	case BROKER_SYMLINK:
+		return TARGET(c->request.symlink, dir, NULL);
+	case BROKER_REMOVE:
+		return TARGET(c->request.remove, dir, NULL);
+	case BROKER_RENAME:
+		return TARGET(c->request.rename, dir, &c->request.rename.dir2);
+	case BROKER_LINK:
+		return TARGET(c->request.link, dir, &c->request.link.fh);
+	case BROKER_SETATTR:
+		return TARGET(c->request.setattr, fh, NULL);
+	default: /* LOOKUP makes nothing that could be stable */
+		return (struct target){.fh = &c->request.lookup.dir,
+			.cred = &c->request.lookup.cred,
+			.flags = BROKER_CHANGE_LAZY};
+	}
 }
 
-/* Replies to the request for a change that is not made. Takes the change over. */
+/* The place of a handle, for a change by the credential. */
+static enum reason find(struct session *s, const struct broker_fh *fh, const struct broker_cred *cred,
+	struct location *ret)
+{
+	enum reason reason = session_find_claimed(s, fh, cred, ret);
+
+	return reason == REASON_NONE && !locator_same_view(&s->locator, ret) ? REASON_OTHER_MOUNTS : reason;
+}
+
+/* True if both places are below one mount of one export. */
+static bool is_same_export(const struct location *a, const struct location *b)
+{
+	return a->slot == b->slot && a->mount == b->mount && a->entry == b->entry;
+}
+
+/* 0, or a negative errno and a reason. */
+static int find_places(struct session *s, struct name_change *c, const struct target *t, enum reason *ret_reason)
+{
+	*ret_reason = find(s, t->fh, t->cred, &c->at);
+	if (*ret_reason == REASON_NONE && t->fh2 != NULL)
+		*ret_reason = find(s, t->fh2, t->cred, &c->at2);
+	if (*ret_reason != REASON_NONE)
+		return session_error_of(*ret_reason);
+	*ret_reason = REASON_SERVER_DECIDES;
+	if (t->fh2 != NULL && !is_same_export(&c->at, &c->at2))
+		return -EXDEV;
+	c->mount = export_mount_ref(c->at.mount);
+	c->at.entry = c->at2.entry = NULL;
+	c->at.slot = c->at2.slot = NULL;
+	return 0;
+}
+
+/* What the session adds to the change. */
+static void add_own(struct session *s, struct name_change *c, const struct target *t)
+{
+	c->epoch = s->epoch;
+	/* Before the name is looked up, so that each change is either seen here or noticed. */
+	if (c->type == BROKER_LOOKUP)
+		c->found.watched = listener_watch(s->listener, c->mount, &c->at.handle, t->fh, true);
+	if (c->type == BROKER_SETATTR)
+		c->file = backing_table_copy(&s->ids, t->fh, c->mount);
+	c->may_lend = backing_table_count(&s->ids) > 0;
+}
+
+/* Replies to a change that is not made. Takes the change over. */
 static int refuse(struct session *s, const struct packet *p, struct name_change *c, int error, enum reason reason)
 {
-	struct name_change none = {.type = p->header.type};
 	int r;
 
-	name_change_refuse(c != NULL ? c : &none, error, reason);
-	r = session_reply(s, p, name_change_reply(c != NULL ? c : &none), -1);
+	name_change_refuse(c, error, reason);
+	r = session_reply(s, p, name_change_reply(c), -1);
 	(void)name_change_free(c);
 	return r;
 }
 
-/* Makes the prepared change, or gives it to a worker; refuses it after an error. Takes the change over. */
-static int start(struct session *s, const struct packet *p, struct name_change *c, int r, enum reason reason)
+static int refuse_without_memory(struct session *s, const struct packet *p)
+{
+	struct name_change none = {.type = p->header.type};
+
+	name_change_refuse(&none, -ENOMEM, REASON_LIMIT);
+	return session_reply(s, p, name_change_reply(&none), -1);
+}
+
+/* Makes the change, or gives it to a worker. Takes the change over. */
+static int start(struct session *s, const struct packet *p, struct name_change *c)
 {
 	struct file_job job = {.type = p->header.type, .request = p->header.id, .fd = -1, .target = -1, .names = c};
+	int r;
 
-	if (c == NULL)
-		return refuse(s, p, NULL, -ENOMEM, REASON_LIMIT);
-	if (r < 0)
-		return refuse(s, p, c, r, reason);
-	if (!c->now) {
+	if (c->stable || !relief_may_leave(&s->relief)) {
 		r = file_jobs_add(&s->jobs, &job);
 		return r >= 0 ? 0 : refuse(s, p, c, r, REASON_LIMIT);
 	}
@@ -179,116 +234,22 @@ static int start(struct session *s, const struct packet *p, struct name_change *
 	return r;
 }
 
-int session_on_lookup(struct session *s, struct packet *p)
+int session_on_change(struct session *s, struct packet *p)
 {
-	const struct broker_lookup *body = &p->body.lookup;
-	struct name_change *c = change_new(s, p->header.type, BROKER_CHANGE_LAZY);
-	struct location at;
-	enum reason reason = find(s, &body->dir, &body->cred, &at);
-	struct grant_context g = context(s, &at);
-	int r = reason != REASON_NONE ? session_error_of(reason) : 0;
-
-	/* Before the name is looked up, so that each change is either seen here or noticed. */
-	if (r >= 0 && c != NULL)
-		c->found.watched = listener_watch(s->listener, at.mount, &at.handle, &body->dir, true);
-	if (r >= 0 && c != NULL)
-		r = name_change_lookup(c, &g, body);
-	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
-}
-
-int session_on_make(struct session *s, struct packet *p)
-{
-	const struct broker_make *body = &p->body.make;
-	struct name_change *c = change_new(s, p->header.type, body->flags);
-	struct location at;
-	enum reason reason = find(s, &body->dir, &body->cred, &at);
-	struct grant_context g = context(s, &at);
-	int r = reason != REASON_NONE ? session_error_of(reason) : c != NULL ? name_change_make(c, &g, body) : 0;
-
-	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
-}
-
-int session_on_symlink(struct session *s, struct packet *p)
-{
-	const struct broker_symlink *body = &p->body.symlink;
-	struct name_change *c = change_new(s, p->header.type, body->flags);
-	struct location at;
-	enum reason reason = find(s, &body->dir, &body->cred, &at);
-	struct grant_context g = context(s, &at);
-	int r = reason != REASON_NONE ? session_error_of(reason) : c != NULL ? name_change_symlink(c, &g, body) : 0;
-
-	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
-}
-
-/* True if both places are below one mount of one export. */
-static bool is_same_export(const struct location *a, const struct location *b)
-{
-	return a->slot == b->slot && a->mount == b->mount && a->entry == b->entry;
-}
-
-int session_on_remove(struct session *s, struct packet *p)
-{
-	const struct broker_remove *body = &p->body.remove;
-	struct name_change *c = change_new(s, p->header.type, body->flags);
-	struct location at;
-	enum reason reason = find(s, &body->dir, &body->cred, &at);
-	struct grant_context g = context(s, &at);
-	int r = reason != REASON_NONE ? session_error_of(reason) : c != NULL ? name_change_remove(c, &g, body) : 0;
-
-	if (r >= 0 && c != NULL && backing_table_count(&s->ids) > 0)
-		c->mount = at.mount;
-	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
-}
-
-int session_on_rename(struct session *s, struct packet *p)
-{
-	const struct broker_rename *body = &p->body.rename;
-	struct name_change *c = change_new(s, p->header.type, body->flags);
-	struct location at, at2;
-	enum reason reason = find(s, &body->dir, &body->cred, &at);
-	struct grant_context g = context(s, &at), g2 = context(s, &at2);
+	const struct server_kind *server = s->locator.table->server;
+	struct name_change *c = name_change_new(p->header.type, server, &p->body, p->header.length - sizeof(p->header));
+	enum reason reason;
+	struct target t;
 	int r;
 
-	if (reason == REASON_NONE)
-		reason = find(s, &body->dir2, &body->cred, &at2);
-	r = reason != REASON_NONE ? session_error_of(reason) : is_same_export(&at, &at2) ? 0 : -EXDEV;
-	if (r >= 0 && c != NULL)
-		r = name_change_rename(c, &g, &g2, body);
-	if (r >= 0 && c != NULL && backing_table_count(&s->ids) > 0)
-		c->mount = at.mount;
-	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
-}
-
-int session_on_link(struct session *s, struct packet *p)
-{
-	const struct broker_link *body = &p->body.link;
-	struct name_change *c = change_new(s, p->header.type, body->flags);
-	struct location at, at2;
-	enum reason reason = find(s, &body->dir, &body->cred, &at);
-	struct grant_context g = context(s, &at), g2 = context(s, &at2);
-	int r;
-
-	if (reason == REASON_NONE)
-		reason = find(s, &body->fh, &body->cred, &at2);
-	r = reason != REASON_NONE ? session_error_of(reason) : is_same_export(&at, &at2) ? 0 : -EXDEV;
-	if (r >= 0 && c != NULL)
-		r = name_change_link(c, &g, &g2, body);
-	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
-}
-
-int session_on_setattr(struct session *s, struct packet *p)
-{
-	const struct broker_setattr *body = &p->body.setattr;
-	struct name_change *c = change_new(s, p->header.type, body->flags);
-	struct location at;
-	enum reason reason = find(s, &body->fh, &body->cred, &at);
-	struct grant_context g = context(s, &at);
-	int r = reason != REASON_NONE ? session_error_of(reason) : 0;
-
-	if (r >= 0 && c != NULL) {
-		c->file = backing_table_copy(&s->ids, &body->fh, at.mount);
-		r = name_change_setattr(c, &g, body);
-	}
-
-	return start(s, p, c, r, reason != REASON_NONE ? reason : REASON_SERVER_DECIDES);
+	if (c == NULL)
+		return refuse_without_memory(s, p);
+	t = target_of(c);
+	/* Names are stable before the answer where the server does that, too. */
+	c->stable = server->syncs_names && (t.flags & BROKER_CHANGE_LAZY) == 0;
+	r = find_places(s, c, &t, &reason);
+	if (r < 0)
+		return refuse(s, p, c, r, reason);
+	add_own(s, c, &t);
+	return start(s, p, c);
 }

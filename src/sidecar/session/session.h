@@ -104,13 +104,8 @@ void session_settle_grant(struct session *s, bool place, const struct broker_fh 
 /* A file_jobs_change_fn, for a thread without the session's lock. session: the struct session. */
 int session_make_change(void *session, struct name_change *c, uint64_t request);
 
-int session_on_lookup(struct session *s, struct packet *p);
-int session_on_make(struct session *s, struct packet *p);
-int session_on_symlink(struct session *s, struct packet *p);
-int session_on_remove(struct session *s, struct packet *p);
-int session_on_rename(struct session *s, struct packet *p);
-int session_on_link(struct session *s, struct packet *p);
-int session_on_setattr(struct session *s, struct packet *p);
+/* LOOKUP, MAKE, SYMLINK, REMOVE, RENAME, LINK, SETATTR. */
+int session_on_change(struct session *s, struct packet *p);
 
 /* ---- handshake.c ---- */
 

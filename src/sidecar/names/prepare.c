@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "sidecar/names/change_parts.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/util.h"
+
+/* True if the name is plain, and the protocol knows all flags. */
+static bool is_known(const char *name, size_t room, uint32_t flags)
+{
+	return names_is_plain(name, room) && names_are_flags(flags);
+}
+
+/* The first directory, with the squashed credential. */
+static int open_directory(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked)
+{
+	enum reason reason;
+	int r = grant_squash(g, asked, &c->cred, &reason);
+
+	return r < 0 ? r : names_directory_open(g, &c->cred, &c->dir);
+}
+
+static int prepare_make(struct name_change *c, const struct grant_context *g)
+{
+	const struct broker_make *q = &c->request.make;
+
+	/* Ganesha and the kernel's server differ in what they do with set-id bits and the sticky bit. */
+	if (!is_known(q->name, sizeof(q->name), q->flags) || (q->mode & ~(uint32_t)(S_IFMT | 0777)) != 0)
+		return -EINVAL;
+	return open_directory(c, g, &q->cred);
+}
+
+static int prepare_symlink(struct name_change *c, const struct grant_context *g)
+{
+	const struct broker_symlink *q = &c->request.symlink;
+
+	if (!is_known(q->name, sizeof(q->name), q->flags) || !names_is_text(q->target, sizeof(q->target)))
+		return -EINVAL;
+	return open_directory(c, g, &q->cred);
+}
+
+static int prepare_remove(struct name_change *c, const struct grant_context *g)
+{
+	const struct broker_remove *q = &c->request.remove;
+
+	return is_known(q->name, sizeof(q->name), q->flags) ? open_directory(c, g, &q->cred) : -EINVAL;
+}
+
+/* True if both handles of one export are of one file; false also for the two handles of an export's root. */
+static bool is_same_file(const struct nfs_handle *a, const struct nfs_handle *b)
+{
+	return a->is_root == b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
+	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
+}
+
+static int prepare_rename(struct name_change *c, const struct grant_context *g, const struct grant_context *g2)
+{
+	const struct broker_rename *q = &c->request.rename;
+	bool known = is_known(q->name, sizeof(q->name), q->flags) && names_is_plain(q->name2, sizeof(q->name2));
+	int r = known ? open_directory(c, g, &q->cred) : -EINVAL;
+
+	if (r >= 0 && !is_same_file(&g->at->handle, &g2->at->handle))
+		r = names_directory_open(g2, &c->cred, &c->dir2);
+	/* One directory has one state before the change, and one after it. */
+	if (r >= 0 && c->dir.inode == c->dir2.inode && c->dir.device == c->dir2.device)
+		names_directory_close(&c->dir2);
+	return r;
+}
+
+/*
+ * Opens the file at g->at, unless the session has given its own descriptor, of a file that still has a name. A device,
+ * FIFO, socket or symbolic link has no descriptor by which its attributes could be made stable: then the server must do
+ * it.
+ */
+static int open_file(struct name_change *c, const struct grant_context *g, struct statx *ret_stx)
+{
+	struct broker_attr attr;
+	int r = c->file >= 0 ? grant_attributes(c->file, ret_stx, &attr) : -ENOENT;
+
+	if (r < 0 || attr.nlink == 0) {
+		close_fdp(&c->file);
+		r = c->file = export_mount_file(g->at->mount, &g->at->handle);
+		if (r >= 0)
+			r = grant_attributes(c->file, ret_stx, &attr);
+	}
+	return r >= 0 && c->stable && !S_ISREG(attr.mode) && !S_ISDIR(attr.mode) ? -EOPNOTSUPP : r;
+}
+
+static int prepare_link(struct name_change *c, const struct grant_context *g, const struct grant_context *g2)
+{
+	const struct broker_link *q = &c->request.link;
+	struct statx stx;
+	int r = is_known(q->name, sizeof(q->name), q->flags) ? open_directory(c, g, &q->cred) : -EINVAL;
+
+	return r < 0 ? r : open_file(c, g2, &stx);
+}
+
+#define SET_TIMES (BROKER_SET_ATIME | BROKER_SET_MTIME | BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)
+#define SET_ALL   (BROKER_SET_MODE | BROKER_SET_UID | BROKER_SET_GID | SET_TIMES)
+
+/* True if the request sets one kind of attributes, with one system call: so all is set, or nothing. */
+static bool is_one_kind(uint32_t set)
+{
+	bool mode = (set & BROKER_SET_MODE) != 0, owner = (set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
+	bool times = (set & SET_TIMES) != 0;
+
+	return (set & ~(uint32_t)SET_ALL) == 0 && (int)mode + (int)owner + (int)times == 1;
+}
+
+/* True if NFSv3 has the times: nfstime3 (RFC 1813 2.5) has 32 bits of seconds. */
+static bool are_times(const struct broker_setattr *q)
+{
+	return q->atime_sec >= 0 && q->atime_sec <= UINT32_MAX && q->mtime_sec >= 0 && q->mtime_sec <= UINT32_MAX &&
+	       q->atime_nsec < 1000000000 && q->mtime_nsec < 1000000000;
+}
+
+/*
+ * True if NFS-Ganesha has a rule of its own: it squashes the new owner and group, too (squash_setattr() in
+ * src/support/nfs_creds.c), and sets a file to the present time only by its mode, also for the owner.
+ */
+static bool has_own_rule(const struct grant_context *g, const struct broker_setattr *q, const struct broker_cred *cred,
+	const struct access_file *file)
+{
+	bool squashes = g->at->perms.squash != SQUASH_NONE;
+	bool roots = ((q->set & BROKER_SET_UID) != 0 && q->uid == 0) || ((q->set & BROKER_SET_GID) != 0 && q->gid == 0);
+	bool owner = (q->set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
+	bool present = (q->set & (BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)) != 0;
+
+	if (g->server->process == NULL)
+		return false;
+	if (squashes && (roots || (owner && g->at->perms.squash == SQUASH_ALL)))
+		return true;
+	return present && (g->server->access(file, cred, true) & NFS_ACCESS_MODIFY) == 0;
+}
+
+static int prepare_setattr(struct name_change *c, const struct grant_context *g)
+{
+	const struct broker_setattr *q = &c->request.setattr;
+	struct access_file file;
+	enum reason reason;
+	struct statx stx;
+	bool known = names_are_flags(q->flags) && (q->mode & ~(uint32_t)07777) == 0;
+	int r = known && is_one_kind(q->set) && are_times(q) ? grant_squash(g, &q->cred, &c->cred, &reason)
+							     : -EOPNOTSUPP;
+
+	if (r >= 0 && !g->at->perms.write)
+		r = -EROFS;
+	if (r >= 0)
+		r = open_file(c, g, &stx);
+	/* The servers have rules of their own for set-id bits, and Ganesha for symbolic links. */
+	if (r >= 0 && (((stx.stx_mode | q->mode) & (S_ISUID | S_ISGID)) != 0 || S_ISLNK(stx.stx_mode)))
+		r = -EOPNOTSUPP;
+	if (r < 0)
+		return r;
+	file = (struct access_file){.fd = c->file, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
+	return has_own_rule(g, q, &c->cred, &file) ? -EOPNOTSUPP : r;
+}
+
+static int prepare(struct name_change *c)
+{
+	const struct grant_context g = {.server = c->server, .at = &c->at, .fuse_fd = -1};
+	const struct grant_context g2 = {.server = c->server, .at = &c->at2, .fuse_fd = -1};
+
+	switch (c->type) {
+	case BROKER_MAKE:
+		return prepare_make(c, &g);
+	case BROKER_SYMLINK:
+		return prepare_symlink(c, &g);
+	case BROKER_REMOVE:
+		return prepare_remove(c, &g);
+	case BROKER_RENAME:
+		return prepare_rename(c, &g, &g2);
+	case BROKER_LINK:
+		return prepare_link(c, &g, &g2);
+	case BROKER_SETATTR:
+		return prepare_setattr(c, &g);
+	default:
+		return change_prepare_lookup(c, &g);
+	}
+}
+
+bool name_change_prepare(struct name_change *c)
+{
+	int r = prepare(c);
+
+	if (r < 0)
+		name_change_refuse(c, r, REASON_SERVER_DECIDES);
+	return r >= 0;
+}
