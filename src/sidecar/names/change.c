@@ -407,5 +407,8 @@ void name_change_run(struct name_change *c)
 		tell_file(c);
 	if (r >= 0 && c->stable)
 		r = sync_all(c);
+	/* When the client has the reply, the session has no more descriptors of the file than its id's. */
+	if (c->type == BROKER_SETATTR)
+		close_fdp(&c->file);
 	reply->error = r;
 }

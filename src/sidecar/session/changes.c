@@ -103,8 +103,11 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 	LOCKED(&s->relief.lock);
 	if (c->type == BROKER_LOOKUP && c->found.fh.length > 0)
 		watch_found(s, c);
-	if (has_made(c, S_IFREG))
+	if (has_made(c, S_IFREG)) {
 		given = grant_file(s, c);
+		/* The client may remove the file as soon as it has the reply: then nobody may have it open. */
+		close_fdp(&c->file);
+	}
 	if (!is_same_epoch(s, c))
 		c->found.watched = c->made.open.watched = 0;
 	if (name_change_took(c))
