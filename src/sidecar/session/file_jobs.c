@@ -6,6 +6,7 @@
 #include <linux/falloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -180,6 +181,7 @@ static void *work(void *arg)
 	struct file_jobs *q = arg;
 	struct file_job job;
 
+	(void)prctl(PR_SET_NAME, "session-worker", 0, 0, 0);
 	own_threads_add(q->own);
 	while (take(q, &job) >= 0) {
 		/*
