@@ -75,6 +75,18 @@ bool open_begins(struct fs *fs, struct inode *i, struct open_hold *h)
 	return false;
 }
 
+void open_becomes_file(struct fs *fs, struct inode *i)
+{
+	i->opening--;
+	fs->opening--;
+}
+
+void open_becomes_none(struct fs *fs, struct inode *i)
+{
+	i->opening++;
+	fs->opening++;
+}
+
 bool open_ends(struct fs *fs, struct inode *i)
 {
 	bool last;

@@ -20,13 +20,21 @@ struct open_hold {
 
 /*
  * An OPEN begins. True: the OPEN may go on at once. False: a removal is under way, and go_on() will be called. In both
- * cases open_ends() ends the OPEN.
+ * cases open_becomes_file() or open_ends() ends the OPEN.
  */
 bool open_begins(struct fs *fs, struct inode *i, struct open_hold *h);
 
 /*
- * The OPEN has become an open file, or has failed. True if the file lies under a .nfs name that nobody needs any more:
- * the caller removes that name (silly_last_close()).
+ * The caller holds the inode's lock, and has counted the open file. Before the reply: who has closed the file must find
+ * that nobody has it open, although this OPEN's thread may not have run since. The second takes that back, if the
+ * kernel did not take the reply.
+ */
+void open_becomes_file(struct fs *fs, struct inode *i);
+void open_becomes_none(struct fs *fs, struct inode *i);
+
+/*
+ * The OPEN has failed. True if the file lies under a .nfs name that nobody needs any more: the caller removes that name
+ * (silly_last_close()).
  */
 bool open_ends(struct fs *fs, struct inode *i);
 

@@ -8,7 +8,7 @@
 #include "fuse/names/silly_removal.h"
 #include "fuse/shortcut/shortcut.h"
 
-/* The open is no longer on its way: the inode is open, or the open has failed. */
+/* The open has failed, and is no longer on its way. */
 static void opening_ends(struct open_request *o)
 {
 	if (o->counted && open_ends(o->r.fs, o->r.inode))
@@ -165,11 +165,16 @@ static int reply_on_path(struct open_request *o, const struct open_offer *offer,
 	by_descriptor = path != OPEN_PATH_PASSTHROUGH && (offer->writes || offer->reads);
 	shared = o->beside_cached && !by_descriptor && !o->wish.by_daemon;
 	count(o, path, by_descriptor, shared, 1);
+	if (o->counted)
+		open_becomes_file(fs, i);
 	sent = reply_open(o);
 	o->r.req = NULL;
 	if (sent == 0) {
 		list_append(&i->opened, &o->file->opened.node);
+		o->counted = false;
 	} else {
+		if (o->counted)
+			open_becomes_none(fs, i);
 		count(o, path, by_descriptor, shared, -1);
 		(void)open_mode_uncount(&i->mode, path);
 		if (o->file->write)
@@ -239,7 +244,6 @@ void open_finish(struct open_request *o)
 		o->looker = granted_file_unref(o->looker);
 		o->file = NULL; /* RELEASE frees it */
 		o->entry.ino = 0;
-		opening_ends(o);
 		request_end(&o->r);
 		return;
 	}
