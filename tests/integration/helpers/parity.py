@@ -318,6 +318,11 @@ DOCUMENTED = {
     SHUT_WHILE_OPEN: Case((1001, 2001), 0o644, [], 0, (0, 0, 0o777), CALLERS,
                           [(1, "open r", None), (0, "chmod", (0, 0o600, 0, 0)), (1, "read", OPENED)]),
 }
+# What root does by a path, where root is not squashed, beside an open file, which says whether the mount is local.
+SUCCESSES = {f"root may {operation}": Case((1001, 2001), 0o755, [], 0, (0, 0, 0o777), [(0, 0, ())],
+                                           [(0, "open r", None), (0, operation, (100, 0o640, 1002, 2002))])
+             for operation in ON_PATH}
+NAMED = {**DOCUMENTED, **SUCCESSES}
 
 
 def refused(results):
