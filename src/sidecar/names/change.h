@@ -55,7 +55,7 @@ struct name_change {
 	struct broker_found found;     /* the reply of LOOKUP */
 };
 
-/* A change with its request, whose type says how long it is; NULL without memory. Free with name_change_free(). */
+/* A change with a copy of its request, of length bytes; NULL without memory. Free with name_change_free(). */
 struct name_change *name_change_new(uint32_t type, const struct server_kind *server, const void *request,
 	size_t length);
 

@@ -51,7 +51,7 @@ static int describe(struct name_change *c, int fd, mode_t type)
 	struct nfs_handle handle = c->at.handle;
 	int r = grant_attributes(fd, &c->new, &c->made.open.attr);
 
-	if (r >= 0 && (c->new.stx_mode &S_IFMT) != type)
+	if (r >= 0 && (c->made.open.attr.mode & S_IFMT) != type)
 		r = -ESTALE;
 	if (r >= 0)
 		r = export_mount_handle(fd, &handle);

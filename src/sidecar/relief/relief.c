@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/relief/relief.h"
 
-#include "base/clock.h"
 #include "base/util.h"
 
 #define TICK_NS (RELIEF_TICK_MS * 1000000L)
 
-static void cond_init(pthread_cond_t *c)
-{
-	pthread_condattr_t monotonic;
-
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	(void)pthread_cond_init(c, &monotonic);
-	(void)pthread_condattr_destroy(&monotonic);
-}
-
 void relief_init(struct relief *r, void (*begin)(void *arg), void (*keep)(void *arg), void *arg)
 {
-	*r = (struct relief){.lock = PTHREAD_MUTEX_INITIALIZER, .begin = begin, .keep = keep, .arg = arg};
-	cond_init(&r->watch);
-	cond_init(&r->back);
+	*r = (struct relief){.lock = PTHREAD_MUTEX_INITIALIZER,
+		.watch = PTHREAD_COND_INITIALIZER,
+		.back = PTHREAD_COND_INITIALIZER,
+		.begin = begin,
+		.keep = keep,
+		.arg = arg};
 }
 
 void relief_done(struct relief *r)
@@ -41,7 +33,7 @@ static bool wait_for_tick(struct relief *r)
 	end.tv_nsec += TICK_NS;
 	end.tv_sec += end.tv_nsec / 1000000000L;
 	end.tv_nsec %= 1000000000L;
-	return pthread_cond_timedwait(&r->watch, &r->lock, &end) == ETIMEDOUT;
+	return pthread_cond_clockwait(&r->watch, &r->lock, CLOCK_MONOTONIC, &end) == ETIMEDOUT;
 }
 
 static void sleep_until_a_leave(struct relief *r)

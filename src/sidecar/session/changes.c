@@ -6,9 +6,6 @@
  */
 #include "sidecar/session/session.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/util.h"
 #include "sidecar/names/change.h"
 
