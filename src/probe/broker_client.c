@@ -14,11 +14,15 @@
 #define BUCKETS            256 /* of calls in flight, by id */
 #define CONNECT_PATIENCE_S 3   /* while the queue of the listening socket is full */
 
+union packet {
+	struct broker_header header;
+	uint8_t bytes[BROKER_MAX_MESSAGE];
+};
+
 struct queued {
 	struct list node;
 	struct broker_call *call;
-	size_t length;
-	uint8_t packet[BROKER_MAX_MESSAGE];
+	union packet packet;
 };
 
 struct broker_client {
@@ -159,71 +163,99 @@ pid_t broker_client_peer_pid(const struct broker_client *b)
 }
 
 /* -EAGAIN if sending would block. */
-static int send_packet(int socket, const void *packet, size_t length, int fd)
+static int send_packet(int socket, const union packet *packet, int fd)
 {
 	struct scm_fd control;
-	struct iovec iov = {.iov_base = (void *)packet, .iov_len = length};
+	struct iovec iov = {.iov_base = (void *)packet, .iov_len = packet->header.length};
 	struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	scm_fd_attach(&control, &message, fd);
 	return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
-/*
- * The caller holds the lock. Sends the request, or queues it if sending would block. The reader finds a broken
- * connection.
- */
-static int send_or_queue(struct broker_client *b, struct broker_call *call, const struct broker_header *header,
-	const void *body, int fd)
+/* The caller holds the lock. NULL if no such call is in flight. */
+static struct broker_call *find_call(struct broker_client *b, uint64_t id)
 {
-	size_t length = header->length - sizeof(*header);
-	uint8_t packet[BROKER_MAX_MESSAGE];
-	struct queued *q;
+	LIST_FOREACH (pos, &b->calls[id % BUCKETS]) {
+		struct broker_call *call = CONTAINER_OF(pos, struct broker_call, node);
 
-	memcpy(packet, header, sizeof(*header));
-	if (length > 0)
-		memcpy(packet + sizeof(*header), body, length);
-	if (list_empty(&b->queue) && send_packet(b->fd, packet, header->length, fd) != -EAGAIN) {
-		call->stage = BROKER_CALL_SENT;
-		return 0;
+		if (call->id == id)
+			return call;
 	}
-	if (fd >= 0)
-		return -EAGAIN; /* the queue keeps no descriptors; PROVE and HELLO come before it can fill */
-	q = malloc(sizeof(*q));
+	return NULL;
+}
+
+/* The caller holds the lock. */
+static int queue_call(struct broker_client *b, struct broker_call *call, const union packet *packet)
+{
+	struct queued *q = malloc(sizeof(*q));
+
 	if (!q)
 		return -ENOMEM;
 	q->call = call;
-	q->length = header->length;
-	memcpy(q->packet, packet, header->length);
+	q->packet = *packet;
 	list_append(&b->queue, &q->node);
 	call->stage = BROKER_CALL_QUEUED;
 	return 0;
 }
 
+/*
+ * Remembers the call and gives it its id. Returns 1 if the caller is to send the packet, 0 if it is queued behind
+ * others, or a negative errno, and the call is forgotten.
+ */
+static int remember_call(struct broker_client *b, struct broker_call *call, union packet *packet)
+{
+	LOCKED(&b->lock);
+	int r = 1;
+
+	if (b->closed)
+		return -ENOTCONN;
+	call->id = packet->header.id = ++b->next_id;
+	call->type = packet->header.type;
+	if (!list_empty(&b->queue))
+		r = queue_call(b, call, packet);
+	else
+		call->stage = BROKER_CALL_SENT; /* from here on the sidecar may have it */
+	if (r >= 0)
+		list_append(&b->calls[call->id % BUCKETS], &call->node);
+	return r;
+}
+
+/*
+ * Sending would have blocked. The queue keeps no descriptors: PROVE and HELLO come before the socket can be full. Where
+ * the call can't be queued the connection ends, and with it the call.
+ */
+static void queue_unsent(struct broker_client *b, const union packet *packet, bool has_fd)
+{
+	LOCKED(&b->lock);
+	struct broker_call *call = b->closed ? NULL : find_call(b, packet->header.id);
+
+	if (call && (has_fd || queue_call(b, call, packet) < 0))
+		(void)shutdown(b->fd, SHUT_RDWR);
+}
+
+/*
+ * The packet is sent without the lock: sendmsg(2) wakes the sidecar up, whose reply may be here before the sender runs
+ * again, and must not wait for it. So the call may be over when sendmsg(2) returns. The reader finds a broken
+ * connection.
+ */
 void broker_client_send(struct broker_client *b, struct broker_call *call, uint32_t type, const void *body,
 	size_t length, int fd)
 {
-	int r = -ENOTCONN;
+	union packet packet = {.header = {.type = type, .length = (uint32_t)(sizeof(packet.header) + length)}};
+	int r;
 
-	{
-		LOCKED(&b->lock);
-		if (!b->closed) {
-			struct broker_header header = {.type = type,
-				.length = (uint32_t)(sizeof(header) + length),
-				.id = ++b->next_id};
-
-			call->id = header.id;
-			call->type = type;
-			call->stage = BROKER_CALL_NEW;
-			list_append(&b->calls[call->id % BUCKETS], &call->node);
-			log_debug("message %" PRIu64 ", %s", header.id, broker_message_find(type)->name);
-			r = send_or_queue(b, call, &header, body, fd);
-			if (r < 0)
-				list_remove(&call->node);
-		}
-	}
-	if (r < 0)
+	if (length > 0)
+		memcpy(packet.bytes + sizeof(packet.header), body, length);
+	call->stage = BROKER_CALL_NEW;
+	r = remember_call(b, call, &packet);
+	if (r < 0) {
 		call->done(call, r, NULL);
+		return;
+	}
+	log_debug("message %" PRIu64 ", %s", packet.header.id, broker_message_find(type)->name);
+	if (r > 0 && send_packet(b->fd, &packet, fd) == -EAGAIN)
+		queue_unsent(b, &packet, fd >= 0);
 }
 
 bool broker_client_wants_write(struct broker_client *b)
@@ -238,7 +270,7 @@ static void send_queued(struct broker_client *b)
 	LIST_FOREACH (pos, &b->queue) {
 		struct queued *q = CONTAINER_OF(pos, struct queued, node);
 
-		if (send_packet(b->fd, q->packet, q->length, -1) == -EAGAIN)
+		if (send_packet(b->fd, &q->packet, -1) == -EAGAIN)
 			return;
 		q->call->stage = BROKER_CALL_SENT;
 		list_remove(pos);
@@ -258,19 +290,15 @@ static void log_reply(const struct broker_header *header, const void *body)
 
 static int handle_reply(struct broker_client *b, const struct broker_header *header, const void *body, int *fd)
 {
-	struct broker_call *call = NULL;
+	struct broker_call *call;
 
 	{
 		LOCKED(&b->lock);
-		LIST_FOREACH (pos, &b->calls[header->id % BUCKETS]) {
-			struct broker_call *candidate = CONTAINER_OF(pos, struct broker_call, node);
-
-			if (candidate->id == header->id && (candidate->type | BROKER_REPLY) == header->type) {
-				call = candidate;
-				list_remove(pos);
-				break;
-			}
-		}
+		call = find_call(b, header->id);
+		if (call && (call->type | BROKER_REPLY) != header->type)
+			call = NULL;
+		if (call)
+			list_remove(&call->node);
 	}
 	if (!call)
 		return -EPROTO;
@@ -289,11 +317,6 @@ static bool has_calls(struct broker_client *b)
 			return true;
 	return false;
 }
-
-union packet {
-	struct broker_header header;
-	uint8_t bytes[BROKER_MAX_MESSAGE];
-};
 
 static int handle_packet(struct broker_client *b, const union packet *packet, size_t n, int *fd)
 {

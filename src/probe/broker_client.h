@@ -23,7 +23,7 @@
 enum broker_call_stage {
 	BROKER_CALL_NEW,    /* not accepted: done() may run on the thread of the sender */
 	BROKER_CALL_QUEUED, /* accepted: done() runs on the reading thread */
-	BROKER_CALL_SENT,
+	BROKER_CALL_SENT,   /* the same, and the sidecar may have it */
 };
 
 struct broker_call {
