@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/kernel/caller.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,11 +46,95 @@ static bool is_exiting(const char *stat)
 	return p && sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && (flags & PF_EXITING);
 }
 
+/* ---- groups ---- */
+
+/* The file that a thread has read last, which stays open: a caller often makes many requests. */
+struct status_file {
+	pid_t pid;
+	int fd;
+};
+
+static pthread_key_t status_files;
+static pthread_once_t status_files_once = PTHREAD_ONCE_INIT;
+static bool has_status_files;
+
+static void free_status_file(void *arg)
+{
+	struct status_file *f = arg;
+
+	close_fdp(&f->fd);
+	free(f);
+}
+
+static void make_status_files(void)
+{
+	has_status_files = pthread_key_create(&status_files, free_status_file) == 0;
+}
+
+/* The calling thread's. NULL without memory. */
+static struct status_file *own_status_file(void)
+{
+	struct status_file *f;
+
+	(void)pthread_once(&status_files_once, make_status_files);
+	f = has_status_files ? pthread_getspecific(status_files) : NULL;
+	if (f || !has_status_files)
+		return f;
+	f = malloc(sizeof(*f));
+	if (!f)
+		return NULL;
+	*f = (struct status_file){.fd = -1};
+	if (pthread_setspecific(status_files, f) == 0)
+		return f;
+	free(f);
+	return NULL;
+}
+
+static int open_status(struct status_file *f, pid_t pid)
+{
+	char path[32];
+
+	close_fdp(&f->fd);
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f->pid = pid;
+	f->fd = open(path, O_RDONLY | O_CLOEXEC);
+	return f->fd < 0 ? -errno : 0;
+}
+
+/* Reads the text, which the kernel writes anew for each read of its beginning. Returns its length, as far as it fits.
+ */
+static ssize_t pread_text(int fd, char *buf, size_t size)
+{
+	ssize_t n = pread(fd, buf, size - 1, 0);
+
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return n;
+}
+
+/*
+ * Reads /proc/PID/status. An open file is that of its thread, and cannot be read after the end of that thread (-ESRCH):
+ * then the pid may be another's.
+ */
+static int read_status(pid_t pid, char *buf, size_t size)
+{
+	struct status_file *f = own_status_file();
+	int r;
+
+	if (!f)
+		return read_proc(pid, "status", buf, size);
+	if (f->fd >= 0 && f->pid == pid && pread_text(f->fd, buf, size) > 0)
+		return 0;
+	r = open_status(f, pid);
+	return r < 0 ? r : (int)MIN(pread_text(f->fd, buf, size), 0);
+}
+
 int caller_groups(pid_t pid, gid_t *ret, int room)
 {
 	static const char name[] = "\nGroups:";
 	char text[4096], *p, *end;
-	int n = 0, r = pid <= 0 ? -ESRCH : read_proc(pid, "status", text, sizeof(text));
+	int n = 0, r = pid <= 0 ? -ESRCH : read_status(pid, text, sizeof(text));
 
 	if (r < 0)
 		return r;
@@ -66,6 +152,8 @@ int caller_groups(pid_t pid, gid_t *ret, int room)
 	}
 	return n;
 }
+
+/* ---- the owner of the machine ---- */
 
 /* The number of pid namespaces in which the process has a pid. */
 static unsigned depth(const char *status)

@@ -9,7 +9,7 @@
  * time. The kernel sends no FUSE_INTERRUPT for asynchronous reads and writes, nor for close at exit. So struct server
  * asks for each call that has waited for a second (nfs_call.given_up).
  *
- * No state; any thread may call the functions.
+ * Any thread may call the functions. The only state is a descriptor per thread that has asked for groups.
  */
 #pragma once
 
@@ -40,6 +40,7 @@ bool caller_is_admin(pid_t pid);
 
 /*
  * Reads the caller's supplementary groups, in the kernel's order, room of them at most. Returns their number, or a
- * negative errno. fuse_req_getgroups() is slower: its buffer is too small for the file, so /proc writes the text twice.
+ * negative errno. fuse_req_getgroups() is slower: its buffer is too small for the file, so /proc writes the text twice,
+ * and it opens the file for each request.
  */
 int caller_groups(pid_t pid, gid_t *ret, int room);

@@ -3,6 +3,8 @@
 #include "cmocka_setup.h"
 
 #include <limits.h>
+#include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -127,6 +129,85 @@ static void as_many_groups_as_there_is_room_for(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A child with this pid, or any for 0, which is in the one group. */
+static pid_t child_in(pid_t pid, gid_t group)
+{
+	struct clone_args args = {.exit_signal = SIGCHLD,
+		.set_tid = pid != 0 ? (uintptr_t)&pid : 0,
+		.set_tid_size = pid != 0 ? 1 : 0};
+	int up[2];
+	pid_t child;
+	char byte;
+
+	assert_int_equal(pipe(up), 0);
+	child = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+	if (child == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (syscall(SYS_setgroups, (size_t)1, &group) == 0)
+			(void)write_all(up[1], "", 1);
+		for (;;)
+			(void)pause();
+	}
+	assert_true(child > 0);
+	assert_int_equal(read(up[0], &byte, 1), 1);
+	(void)close(up[0]);
+	(void)close(up[1]);
+	return child;
+}
+
+static void a_pid_that_is_used_again_is_another_caller(void **state)
+{
+	pid_t first, second;
+	gid_t said[2];
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	first = child_in(0, 1000001);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(caller_groups(first, said, 2), 1);
+		assert_int_equal(said[0], 1000001);
+	}
+	assert_int_equal(kill(first, SIGKILL), 0);
+	assert_int_equal(waitpid(first, &status, 0), first);
+	assert_int_equal(caller_groups(first, said, 2), -ENOENT);
+	second = child_in(first, 1000002);
+	assert_int_equal(second, first);
+	assert_int_equal(caller_groups(first, said, 2), 1);
+	assert_int_equal(said[0], 1000002);
+	assert_int_equal(kill(second, SIGKILL), 0);
+	assert_int_equal(waitpid(second, &status, 0), second);
+	/* Without a question in between. */
+	second = child_in(first, 1000003);
+	assert_int_equal(caller_groups(first, said, 2), 1);
+	assert_int_equal(said[0], 1000003);
+	assert_int_equal(kill(second, SIGKILL), 0);
+	assert_int_equal(waitpid(second, &status, 0), second);
+}
+
+/* The groups are read anew for each question. */
+static void groups_may_change(void **state)
+{
+	pid_t child;
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	child = fork();
+	if (child == 0) {
+		gid_t group = 1000001, said[2];
+		bool right = syscall(SYS_setgroups, (size_t)1, &group) == 0 && caller_groups(getpid(), said, 2) == 1 &&
+			     said[0] == group;
+
+		group++;
+		right = right && syscall(SYS_setgroups, (size_t)1, &group) == 0 &&
+			caller_groups(getpid(), said, 2) == 1 && said[0] == group;
+		_exit(right ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 static void nobody_is_unknown(void **state)
 {
 	assert_int_equal(caller_state(0), CALLER_UNKNOWN);
@@ -141,6 +222,8 @@ int main(void)
 		cmocka_unit_test(a_process_that_ends_is_exiting),
 		cmocka_unit_test(groups_are_those_of_the_thread),
 		cmocka_unit_test(as_many_groups_as_there_is_room_for),
+		cmocka_unit_test(a_pid_that_is_used_again_is_another_caller),
+		cmocka_unit_test(groups_may_change),
 		cmocka_unit_test(nobody_is_unknown),
 	};
 
