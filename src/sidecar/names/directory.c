@@ -15,6 +15,8 @@
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 
+#define ACCESS_ACL "system.posix_acl_access"
+
 bool names_is_text(const char *text, size_t room)
 {
 	static const char nuls[BROKER_MAX_TARGET + 1];
@@ -159,10 +161,15 @@ int names_directory_sync(const struct names_directory *d)
 
 uint32_t names_directory_acl(int fd)
 {
+	ssize_t size = fgetxattr(fd, ACCESS_ACL, NULL, 0);
 	char path[48];
 
-	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	if (getxattr(path, "system.posix_acl_access", NULL, 0) >= 0)
+	/* An O_PATH descriptor, which has no other way. */
+	if (size < 0 && errno == EBADF) {
+		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+		size = getxattr(path, ACCESS_ACL, NULL, 0);
+	}
+	if (size >= 0)
 		return 0;
 	return errno == ENODATA || errno == EOPNOTSUPP ? BROKER_ATTR_NO_ACL : 0;
 }
