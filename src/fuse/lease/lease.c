@@ -278,6 +278,12 @@ static int sooner(int a, int b)
 	return a < 0 || b < 0 ? MAX(a, b) : MIN(a, b);
 }
 
+/* When the next PING may be sent. */
+static uint64_t ping_due(const struct lease *l)
+{
+	return l->fs->leased != 0 ? l->pinged_ms + LEASE_PING_MS : MAX(l->pinged_ms + LEASE_BEGIN_MS, l->rest_until_ms);
+}
+
 int lease_housekeep(struct fs *fs)
 {
 	struct lease *l = fs->lease;
@@ -295,9 +301,11 @@ int lease_housekeep(struct fs *fs)
 	if (l->pinging && fs->leased != 0 && time_since(l->pinged_ms, now) >= LEASE_PATIENCE_MS)
 		end(l, "the sidecar does not answer", 0);
 	if (!l->pinging && (fs->leased != 0 || l->wanted)) {
-		if (time_since(l->pinged_ms, now) >= LEASE_PING_MS)
+		uint64_t due = ping_due(l);
+
+		if (now >= due)
 			ping(l);
-		next = sooner(next, LEASE_PING_MS);
+		next = sooner(next, (int)(due > now ? due - now : LEASE_PING_MS));
 	} else if (l->pinging && fs->leased != 0) {
 		next = sooner(next,
 			(int)(LEASE_PATIENCE_MS - MIN(time_since(l->pinged_ms, now), LEASE_PATIENCE_MS - 1)));

@@ -30,6 +30,7 @@
 #include "fuse/fs/fs.h"
 
 #define LEASE_PING_MS     1000
+#define LEASE_BEGIN_MS    50 /* from one PING to the next that may begin a lease */
 #define LEASE_PATIENCE_MS 2000
 #define LEASE_SPARE_MS    20000 /* for the kernel, whose timeouts begin when it notes an answer */
 #define LEASE_REST_MS     1000  /* after the loss of notices */

@@ -135,6 +135,42 @@ static void a_lease_begins_with_the_first_use_and_stays(void **state)
 	assert_true(lease_is_watched(&fs));
 }
 
+static void a_lease_begins_soon_after_the_session(void **state)
+{
+	lease_session(&fs, true);
+	(void)lease_housekeep(&fs);
+	answer(0);
+	now += 10;
+	lease_want(&fs);
+	assert_int_equal(lease_housekeep(&fs), LEASE_BEGIN_MS - 10);
+	assert_null(pinged);
+	now += LEASE_BEGIN_MS - 10;
+	assert_int_equal(lease_housekeep(&fs), LEASE_PING_MS);
+	answer(0);
+	assert_int_not_equal(fs.leased, 0);
+	/* From now on there is time. */
+	assert_int_equal(lease_housekeep(&fs), LEASE_PING_MS);
+	assert_null(pinged);
+}
+
+static void no_ping_is_sent_while_no_lease_may_begin(void **state)
+{
+	begin();
+	now += 500;
+	notice(BROKER_NOTICE_DOUBT);
+	assert_int_equal(fs.leased, 0);
+	lease_want(&fs);
+	pings = 0;
+	assert_int_equal(lease_housekeep(&fs), LEASE_REST_MS);
+	now += LEASE_REST_MS - 1;
+	assert_int_equal(lease_housekeep(&fs), 1);
+	assert_int_equal(pings, 0);
+	now++;
+	(void)lease_housekeep(&fs);
+	answer(0);
+	assert_int_not_equal(fs.leased, 0);
+}
+
 static void a_lease_that_is_not_used_ends(void **state)
 {
 	begin();
@@ -263,6 +299,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_mount_that_nobody_uses_asks_once_for_notices),
 		TEST(a_lease_begins_with_the_first_use_and_stays),
+		TEST(a_lease_begins_soon_after_the_session),
+		TEST(no_ping_is_sent_while_no_lease_may_begin),
 		TEST(a_lease_that_is_not_used_ends),
 		TEST(the_next_use_begins_another_lease),
 		TEST(a_ping_without_an_answer_ends_the_lease),
