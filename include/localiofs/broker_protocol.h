@@ -22,16 +22,17 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION     10
-#define BROKER_SOCKET_NAME "broker.sock"
-#define BROKER_MAX_FH      128 /* bytes: NFSv4's limit, NFSv3's is 64 */
-#define BROKER_MAX_GROUPS  16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
-#define BROKER_MAX_MESSAGE 1024
-#define BROKER_MAX_NAME    255   /* bytes */
-#define BROKER_MAX_RELEASE 31    /* ids per message */
-#define BROKER_MAX_DIGEST  65536 /* names of a directory, some 20 ms of a worker */
-#define BROKER_MAX_TARGET  511   /* bytes: longer targets of symbolic links go to the NFS server */
-#define BROKER_PEER_LEN    56    /* "[address]:port" and its NUL */
+#define BROKER_VERSION       11
+#define BROKER_SOCKET_NAME   "broker.sock"
+#define BROKER_MAX_FH        128 /* bytes: NFSv4's limit, NFSv3's is 64 */
+#define BROKER_MAX_GROUPS    16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
+#define BROKER_GROUPS_UNTOLD UINT32_MAX
+#define BROKER_MAX_MESSAGE   1024
+#define BROKER_MAX_NAME      255   /* bytes */
+#define BROKER_MAX_RELEASE   31    /* ids per message */
+#define BROKER_MAX_DIGEST    65536 /* names of a directory, some 20 ms of a worker */
+#define BROKER_MAX_TARGET    511   /* bytes: longer targets of symbolic links go to the NFS server */
+#define BROKER_PEER_LEN      56    /* "[address]:port" and its NUL */
 
 enum broker_type {
 	/* requests, from the client */
@@ -79,11 +80,15 @@ struct broker_fh {
 	uint8_t data[BROKER_MAX_FH]; /* bytes past length are zero */
 };
 
-/* The AUTH_UNIX credential of the corresponding NFS call. */
+/*
+ * The AUTH_UNIX credential of the corresponding NFS call. A client that has not read the caller's groups says so. The
+ * sidecar does what the request asks if no groups could change the answer: after the squash the credential is uid 0 or
+ * has no groups, or the server looks up the groups itself. Else the reason is groups.
+ */
 struct broker_cred {
 	uint32_t uid;
 	uint32_t gid;
-	uint32_t ngroups; /* 0..BROKER_MAX_GROUPS */
+	uint32_t ngroups; /* 0..BROKER_MAX_GROUPS, or BROKER_GROUPS_UNTOLD */
 	uint32_t groups[BROKER_MAX_GROUPS];
 };
 

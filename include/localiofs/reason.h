@@ -53,7 +53,8 @@
 	X(SERVER_DECIDES,   40, "server-decides",     "only the NFS server can answer: a mount point, a refusal, or a name that is none") \
 	X(OTHER_MOUNTS,     41, "other-mounts",       "the NFS server's process does not see the same mounts below the export as the sidecar, or is not visible") \
 	X(OTHER_HANDLES,    42, "other-handles",      "the sidecar makes other file handles than the NFS server") \
-	X(SERVER_REMEMBERS, 43, "server-remembers",   "the NFS server answers from memory, and does not look in time at what the sidecar changes; it need not with Attr_Expiration_Time = 0 in its configuration")
+	X(SERVER_REMEMBERS, 43, "server-remembers",   "the NFS server answers from memory, and does not look in time at what the sidecar changes; it need not with Attr_Expiration_Time = 0 in its configuration") \
+	X(GROUPS,           44, "groups",             "the answer depends on the caller's groups, which the daemon had not read; it reads them, and the NFS server decides this time")
 /* clang-format on */
 
 enum reason {

@@ -50,6 +50,12 @@ struct nfs_call {
 	 * second of waiting on. NULL: the answer is wanted.
 	 */
 	bool (*given_up)(struct nfs_call *call);
+	/*
+	 * True while cred has no groups because nobody has read the caller's: the sidecar may not need them (LOOKUP and
+	 * changes). tell_groups() puts them into cred before the call goes to the NFS server.
+	 */
+	bool groups_untold;
+	void (*tell_groups)(struct nfs_call *call);
 	bool may_be_gone; /* -ESTALE is an answer like others: server_events.stale is not called */
 	enum nfs_proc proc;
 	struct nfs_cred cred;

@@ -81,6 +81,7 @@ void default_acl_send(struct request *r, enum nfs_proc proc, void (*done)(struct
 		request_end_error(r, -ENOMEM);
 		return;
 	}
+	request_groups(r);
 	q->call = (struct nfs_call){.proc = NFS_GETACL,
 		.cred = r->call.cred,
 		.fh = r->call.fh,

@@ -30,13 +30,22 @@ bool nfs_fh_of_broker(const struct broker_fh *fh, struct nfs_fh *ret)
 	return true;
 }
 
+struct broker_cred broker_cred_of_nfs(const struct nfs_call *call)
+{
+	struct broker_cred b = request_broker_cred(&call->cred);
+
+	if (call->groups_untold)
+		b.ngroups = BROKER_GROUPS_UNTOLD;
+	return b;
+}
+
 bool broker_lookup_of_nfs(const struct nfs_call *call, struct broker_lookup *ret)
 {
 	size_t length = strlen(call->name);
 
 	if (length > BROKER_MAX_NAME)
 		return false;
-	*ret = (struct broker_lookup){.dir = request_broker_fh(&call->fh), .cred = request_broker_cred(&call->cred)};
+	*ret = (struct broker_lookup){.dir = request_broker_fh(&call->fh), .cred = broker_cred_of_nfs(call)};
 	memcpy(ret->name, call->name, length);
 	ret->asks_acl = call->asks_acl;
 	return true;

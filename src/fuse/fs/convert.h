@@ -11,6 +11,9 @@
 struct broker_fh request_broker_fh(const struct nfs_fh *fh);
 struct broker_cred request_broker_cred(const struct nfs_cred *cred);
 
+/* The credential of a call, with BROKER_GROUPS_UNTOLD where nobody has read the groups. */
+struct broker_cred broker_cred_of_nfs(const struct nfs_call *call);
+
 /* The other way; false for a handle of another length than NFSv3's. */
 bool nfs_fh_of_broker(const struct broker_fh *fh, struct nfs_fh *ret);
 

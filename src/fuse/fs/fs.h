@@ -68,10 +68,11 @@ struct fs {
 	struct cache *names, *rights, *own_names;       /* known.h */
 	atomic_uint_fast64_t links_changed, went_stale; /* known.h: attr_clock() */
 	atomic_uint_fast64_t moved;                     /* attr_clock() when a name last went to another directory */
-	struct lease *lease;              /* NULL: the kernel cannot be made to forget names, or there is no probe */
-	atomic_uint_fast64_t forgot;      /* attr_clock() right before the kernel last forgot all names */
-	atomic_uint_fast64_t leased;      /* lease.h: the number of the present lease; 0: there is none */
-	atomic_uint_fast64_t leased_from; /* attr_clock(): answers to questions from before count for no lease */
+	atomic_uint_fast64_t groups_asked; /* the last session whose sidecar has refused a change without groups */
+	struct lease *lease;               /* NULL: the kernel cannot be made to forget names, or there is no probe */
+	atomic_uint_fast64_t forgot;       /* attr_clock() right before the kernel last forgot all names */
+	atomic_uint_fast64_t leased;       /* lease.h: the number of the present lease; 0: there is none */
+	atomic_uint_fast64_t leased_from;  /* attr_clock(): answers to questions from before count for no lease */
 	/*
 	 * Found by the opener's thread id: the inode.generation for which an open has made the thread walk again, then
 	 * the inode.generation that the thread has found; 0: none.

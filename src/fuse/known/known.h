@@ -230,12 +230,14 @@ bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir
 void known_name_lost(struct fs *fs, const struct nfs_fh *dir);
 
 /*
- * True if the supplementary groups of the caller may decide whether the caller may search the directory. They do not if
- * the credential is the owner's, or if the rights of group and others are the same and no ACL has more to say: with no
- * rights in the mode for either, an ACL has none but the owner's. They may also take rights away: in a directory of
- * mode 0701 the members of its group may not search. now: the directory's attributes; NULL: the remembered ones.
+ * True if the supplementary groups of the caller may decide whether the caller has these rights on the directory, of
+ * S_IROTH and S_IXOTH. They do not if the credential is the owner's, or if the rights of group and others are the same
+ * and no ACL has more to say: with no rights in the mode for either, an ACL has none but the owner's. They may also
+ * take rights away: in a directory of mode 0701 the members of its group may not search. now: the directory's
+ * attributes; NULL: the remembered ones.
  */
-bool known_groups_matter(struct fs *fs, struct inode *dir, const struct nfs_attr *now, const struct nfs_cred *cred);
+bool known_groups_matter(struct fs *fs, struct inode *dir, const struct nfs_attr *now, const struct nfs_cred *cred,
+	mode_t rights);
 
 /* Remembers that the credential has the allowed ACCESS bits. asked: attr_clock() when the request was sent. */
 void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t allowed, uint64_t asked);

@@ -118,20 +118,21 @@ bool known_may_search(struct fs *fs, struct inode *dir, uint64_t epoch, const st
 	return known_has_rights(fs, dir, epoch, cred, NFS_ACCESS_LOOKUP);
 }
 
-bool known_groups_matter(struct fs *fs, struct inode *dir, const struct nfs_attr *now, const struct nfs_cred *cred)
+bool known_groups_matter(struct fs *fs, struct inode *dir, const struct nfs_attr *now, const struct nfs_cred *cred,
+	mode_t rights)
 {
-	bool group, others;
+	mode_t group, others;
 
 	LOCKED(&dir->lock);
 	if (dir->type != S_IFDIR || (!now && !known_is_believed(fs, dir)))
 		return true;
 	now = now ? now : &dir->attrs.attr;
-	group = now->mode & S_IXGRP;
-	others = now->mode & S_IXOTH;
+	group = (now->mode >> 3) & rights;
+	others = now->mode & rights;
 	/* The server may take uid 0 for another user. */
 	if (cred->uid != 0 && cred->uid == now->uid)
 		return false;
-	return group || others ? group != others || !dir->known.no_acl : false;
+	return (group | others) != 0 && (group != others || !dir->known.no_acl);
 }
 
 bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, uint32_t bits)

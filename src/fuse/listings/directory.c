@@ -14,6 +14,13 @@ struct directory *directory_of(const struct fs *fs, const struct fuse_file_info 
 	return CONTAINER_OF(fs_opened(fs, fi), struct directory, opened);
 }
 
+void directory_begin(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct directory *d)
+{
+	request_init_open(r, req, ino, &d->cred);
+	r->has_groups = d->has_groups;
+	request_groups(r);
+}
+
 void directory_unref(struct directory *d)
 {
 	if (atomic_fetch_sub(&d->refs, 1) > 1)
@@ -61,6 +68,7 @@ static void reply_opendir(struct opendir_request *o, enum listing_use use)
 	d->inode = i;
 	d->refs = 1;
 	d->cred = o->r.call.cred;
+	d->has_groups = o->r.has_groups;
 	(void)pthread_mutex_init(&d->lock, NULL);
 	o->fi.fh = d->opened.number;
 	listing_open(o->r.fs, i, &d->opened, use, &o->fi);
@@ -139,16 +147,33 @@ static void opendir_allowed(struct opendir_request *o)
 	}
 }
 
+static bool groups_matter(const struct request *r, const struct nfs_attr *now)
+{
+	return known_groups_matter(r->fs, r->inode, now, &r->call.cred, S_IROTH | S_IXOTH);
+}
+
+static void ask_access(struct opendir_request *o);
+
 static void opendir_done(struct nfs_call *call)
 {
 	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, r.call);
+	bool may = call->error == 0 && (call->res.access & NFS_ACCESS_READ) != 0;
 
-	if (call->error < 0)
-		request_end_error(&o->r, call->error);
-	else if (!(call->res.access & NFS_ACCESS_READ))
-		request_end_error(&o->r, -EACCES);
-	else
+	if (!o->r.has_groups && (!may || groups_matter(&o->r, call->has_attr ? &call->attr : NULL))) {
+		request_groups(&o->r);
+		ask_access(o);
+	} else if (!may) {
+		request_end_error(&o->r, call->error < 0 ? call->error : -EACCES);
+	} else {
 		opendir_allowed(o);
+	}
+}
+
+/* LOOKUP as well: a caller who lists a directory usually looks up its names next. */
+static void ask_access(struct opendir_request *o)
+{
+	o->r.call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_LOOKUP;
+	request_send(&o->r, NFS_ACCESS, opendir_done);
 }
 
 /*
@@ -167,20 +192,18 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	}
 	r = &o->r;
 	o->fi = *fi;
-	if (request_init(r, req, ino, NULL, NULL) < 0)
-		return;
+	request_init_ids(r, req, ino);
 	if (ino == FUSE_ROOT_ID && (fi->flags & O_SYNC) == O_SYNC &&
 		(fuse_req_ctx(req)->uid == r->fs->owner || fuse_req_ctx(req)->uid == 0)) {
 		reply_opendir(o, LISTING_READ_PAST);
 		return;
 	}
-	if (known_allowed(r->fs, r->inode, &r->call.cred, NFS_ACCESS_READ)) {
+	if (groups_matter(r, NULL))
+		request_groups(r);
+	if (known_allowed(r->fs, r->inode, &r->call.cred, NFS_ACCESS_READ))
 		opendir_allowed(o);
-		return;
-	}
-	/* LOOKUP as well: a caller who lists a directory usually looks up its names next. */
-	r->call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_LOOKUP;
-	request_send(r, NFS_ACCESS, opendir_done);
+	else
+		ask_access(o);
 }
 
 static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -225,7 +248,7 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 		operation_refuse(req, ENOMEM);
 		return;
 	}
-	request_init_open(&s->r, req, ino, &directory_of(fs, fi)->cred);
+	directory_begin(&s->r, req, ino, directory_of(fs, fi));
 	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
 		.cred = request_broker_cred(&s->r.call.cred)};
 	s->r.operation.path = OPERATION_BY_SIDECAR;

@@ -300,7 +300,7 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 	s->p.done = attr_done;
 	fill_sattr(&r->fs->namespaces, &s->p.sattr, attr, to_set);
 	if (groups_decide(&s->p.sattr))
-		request_groups(r);
+		request_groups_for_sidecar(r);
 	else
 		request_groups_if_needed(r);
 	if (s->p.sattr.set_size && !fi && path_of(s) == &by_server)

@@ -55,7 +55,7 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (!r)
 		return;
-	if (known_groups_matter(r->fs, r->inode, NULL, &r->call.cred))
+	if (known_groups_matter(r->fs, r->inode, NULL, &r->call.cred, S_IXOTH))
 		request_groups(r);
 	else
 		request_groups_if_needed(r);
@@ -94,7 +94,7 @@ static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_dat
 static void make(fuse_req_t req, fuse_ino_t parent, const char *name, const char *target, enum nfs_proc proc,
 	mode_t mode, dev_t rdev)
 {
-	struct request *r = request_new(req, parent, name, target);
+	struct request *r = request_new_change(req, parent, name, target);
 
 	if (!r)
 		return;
@@ -133,7 +133,7 @@ static void remove_now(struct request *r)
 
 static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	struct request *r = request_new(req, parent, name, NULL);
+	struct request *r = request_new_change(req, parent, name, NULL);
 
 	if (r)
 		silly_remove_name(r, remove_now);
@@ -162,7 +162,7 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 		operation_refuse(req, EINVAL);
 		return;
 	}
-	r = request_new(req, parent, name, newname);
+	r = request_new_change(req, parent, name, newname);
 	if (!r)
 		return;
 	request_set_directory2(r, newparent);
@@ -212,7 +212,7 @@ static bool hard_links_are_protected(void)
  */
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *newname)
 {
-	struct request *r = request_new(req, ino, newname, NULL);
+	struct request *r = request_new_change(req, ino, newname, NULL);
 
 	if (!r)
 		return;
@@ -221,6 +221,7 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const 
 		request_send(r, NFS_LINK, link_done);
 		return;
 	}
+	request_groups(r);
 	r->call.args.access.bits = READ_AND_WRITE;
 	request_send(r, NFS_ACCESS, link_access_done);
 }

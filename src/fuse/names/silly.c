@@ -285,6 +285,7 @@ static void look_up_victim(struct request *r, void (*go_on)(struct request *r), 
 	s->directory = directory;
 	s->dir = directory->fh;
 	s->victim_name = name;
+	request_groups(r);
 	s->call.cred = r->call.cred;
 	s->call.fh = directory->fh;
 	s->call.name = name;

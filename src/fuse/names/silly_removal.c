@@ -115,7 +115,7 @@ void silly_remove_directory(fuse_req_t req, fuse_ino_t parent, const char *name)
 
 	if (!q)
 		operation_refuse(req, ENOMEM);
-	else if (request_init(&q->r, req, parent, name, NULL) == 0)
+	else if (request_init_change(&q->r, req, parent, name, NULL) == 0)
 		send_rmdir(q);
 }
 

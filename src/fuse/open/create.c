@@ -77,7 +77,7 @@ void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
 {
 	struct open_request *o = open_request_new(req, fi);
 
-	if (!o || request_init(&o->r, req, parent, name, NULL) < 0)
+	if (!o || request_init_change(&o->r, req, parent, name, NULL) < 0)
 		return;
 	o->create = true;
 	o->exclusive = fi->flags & O_EXCL;

@@ -48,6 +48,7 @@ static void ask_for_access(void *arg)
 
 void open_remote(struct open_request *o)
 {
+	request_groups(&o->r);
 	o->wish.generation = 0;
 	o->wish.granted_id = 0;
 	if (o->created) {
@@ -116,12 +117,12 @@ static void start_counted(struct open_request *o)
 		return;
 	if (!o->r.has_groups && local && !dirty && !o->wish.write && open_hot(o))
 		return;
-	request_groups(&o->r);
 	if (!local) {
 		open_remote(o);
 		return;
 	}
 	if (dirty) {
+		request_groups(&o->r);
 		o->wait.done = on_committed;
 		o->wait.patience = request_patience(&o->r);
 		inode_writes_commit(fs, i, &o->r.call.cred, &o->wait);

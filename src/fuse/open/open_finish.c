@@ -116,6 +116,15 @@ void open_retire(struct fs *fs, struct inode *i)
 	fs->counters.opens_retired++;
 }
 
+/* Without the opener's groups, each WRITE that comes to the daemon would read those of the writer. */
+static void take_credential(struct open_request *o, enum open_path path)
+{
+	if (o->file->write && path != OPEN_PATH_PASSTHROUGH)
+		request_groups(&o->r);
+	o->file->cred = o->r.call.cred;
+	o->file->has_groups = o->r.has_groups;
+}
+
 /* Fills the open file for this path. The caller holds the inode's lock. */
 static void fill_file(struct open_request *o, const struct open_offer *offer, enum open_path path)
 {
@@ -161,6 +170,7 @@ static int reply_on_path(struct open_request *o, const struct open_offer *offer,
 		granted_file_set_direct(i->granted, o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
 	*ret_useless = open_mode_count(&i->mode, &o->wish, path);
 	set_path(o, path);
+	take_credential(o, path);
 	fill_file(o, offer, path);
 	by_descriptor = path != OPEN_PATH_PASSTHROUGH && (offer->writes || offer->reads);
 	shared = o->beside_cached && !by_descriptor && !o->wish.by_daemon;
@@ -222,8 +232,6 @@ void open_finish(struct open_request *o)
 	bool lost;
 
 	o->file->inode = inode_ref(i);
-	o->file->cred = o->r.call.cred;
-	o->file->has_groups = o->r.has_groups;
 	o->file->heard = write_log_open(&i->writes);
 	{
 		LOCKED(&i->lock);

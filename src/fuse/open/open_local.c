@@ -70,6 +70,8 @@ static void use_grant(struct open_request *o)
 	open_finish(o);
 }
 
+static void ask_sidecar(struct open_request *o);
+
 /* The sidecar's reply to the open, and the descriptor that came with it, which is taken, or -1. */
 static void on_reply(struct open_request *o, const struct broker_open_reply *reply, int *fd)
 {
@@ -82,6 +84,12 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 		fs->counters.last_denial = REASON_WRONG_EXPORT;
 		fs->counters.grants_denied++;
 		open_remote(o);
+		return;
+	}
+	if (reply->error < 0 && reply->reason == REASON_GROUPS && o->r.call.groups_untold) {
+		fs->groups_asked = o->wish.generation;
+		request_groups(&o->r);
+		ask_sidecar(o);
 		return;
 	}
 	/* The sidecar could not decide, so the server must. */
@@ -99,7 +107,7 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 		known_opener(fs, o->r.inode, &o->r.call.cred,
 			&(struct opener){.access = reply->access,
 				.root = reply->root,
-				.any_groups = reply->any_groups,
+				.any_groups = reply->any_groups || o->r.call.groups_untold,
 				.session = o->wish.generation,
 				.mode = o->r.call.attr.mode,
 				.uid = o->r.call.attr.uid,
@@ -180,8 +188,8 @@ static void ask_sidecar(struct open_request *o)
 	struct broker_open body = {.fh = request_broker_fh(&i->fh)};
 	struct open_offer offer;
 
-	request_groups(&o->r);
-	body.cred = request_broker_cred(&o->r.call.cred);
+	request_groups_for_sidecar(&o->r);
+	body.cred = broker_cred_of_nfs(&o->r.call);
 	{
 		LOCKED(&i->lock);
 		offer = open_look(o->r.fs, i, &o->wish, o->r.call.cred.uid);
@@ -255,6 +263,7 @@ bool open_hot(struct open_request *o)
 
 void open_local(struct open_request *o)
 {
+	request_groups_for_sidecar(&o->r);
 	if (!open_hot(o))
 		ask_sidecar(o);
 }

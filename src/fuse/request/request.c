@@ -52,7 +52,7 @@ void request_groups(struct request *r)
 	struct nfs_cred *cred = &r->call.cred;
 	int n;
 
-	r->groups_later = false;
+	r->groups_later = r->call.groups_untold = false;
 	if (r->has_groups)
 		return;
 	r->has_groups = true;
@@ -66,6 +66,22 @@ void request_groups(struct request *r)
 void request_groups_if_needed(struct request *r)
 {
 	r->groups_later = !r->has_groups;
+}
+
+static void tell_groups(struct nfs_call *call)
+{
+	request_groups(CONTAINER_OF(call, struct request, call));
+}
+
+void request_groups_for_sidecar(struct request *r)
+{
+	uint64_t session = fs_generation(r->fs);
+
+	r->call.groups_untold =
+		!r->has_groups && r->call.cred.uid == 0 && session != 0 && r->fs->groups_asked != session;
+	r->call.tell_groups = tell_groups;
+	if (!r->call.groups_untold)
+		request_groups(r);
 }
 
 static int init_names(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
@@ -90,6 +106,14 @@ int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *
 	return 0;
 }
 
+int request_init_change(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+{
+	if (init_names(r, req, ino, name, name2) < 0)
+		return -ENOMEM;
+	request_groups_for_sidecar(r);
+	return 0;
+}
+
 static struct request *new_with(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
 {
 	struct request *r = calloc(1, sizeof(*r));
@@ -107,6 +131,15 @@ struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, co
 
 	if (r)
 		request_groups(r);
+	return r;
+}
+
+struct request *request_new_change(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2)
+{
+	struct request *r = new_with(req, ino, name, name2);
+
+	if (r)
+		request_groups_for_sidecar(r);
 	return r;
 }
 
@@ -174,7 +207,7 @@ static bool groups_are_needed(struct request *r)
 		return true;
 	if (call->proc != NFS_LOOKUP || (call->error < 0 && call->error != -ENOENT))
 		return false;
-	return !call->dir.has_after || known_groups_matter(r->fs, r->inode, &call->dir.after, &call->cred);
+	return !call->dir.has_after || known_groups_matter(r->fs, r->inode, &call->dir.after, &call->cred, S_IXOTH);
 }
 
 static void on_call_answered(struct nfs_call *call)

@@ -66,8 +66,19 @@ void request_groups(struct request *r);
  */
 void request_groups_if_needed(struct request *r);
 
+/*
+ * For changes of names and owners, and for opens. The groups decide nothing of what a root does whom the server does
+ * not squash. So they are read only for the NFS server (nfs_call.tell_groups), until the session's sidecar says that
+ * they do. Who uses call.cred for anything else calls request_groups() before.
+ */
+void request_groups_for_sidecar(struct request *r);
+
 /* calloc() of a plain request and request_init(). NULL after a failure, which is already answered. */
 struct request *request_new(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
+
+/* Both with request_groups_for_sidecar(). */
+int request_init_change(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
+struct request *request_new_change(fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
 
 /* The same without groups, as request_init_ids(). */
 struct request *request_new_ids(fuse_req_t req, fuse_ino_t ino, const char *name);

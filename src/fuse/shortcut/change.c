@@ -47,6 +47,12 @@ void changes_heard(struct changes *cs)
 	cs->stalled = false;
 }
 
+void changes_refused(struct changes *cs, uint64_t generation, uint32_t reason)
+{
+	if (reason == REASON_GROUPS)
+		cs->fs->groups_asked = generation;
+}
+
 /* ---- the end of a change ---- */
 
 /* The change does not wait for the sidecar any more. Takes its call; NULL if that was given up. */
@@ -131,6 +137,8 @@ static void doubt_change(struct change *c, struct nfs_call *call)
 	log_info_limited("%s: the sidecar has ended before it answered %s, the NFS server is asked what was done",
 		cs->fs->spec, nfs_proc_name(call->proc));
 	cs->fs->counters.doubts++;
+	if (call->groups_untold)
+		call->tell_groups(call);
 	c->doubt.memory = cs->memory;
 	c->doubt.call = call;
 	c->doubt.ended = on_doubt_ended;
@@ -246,6 +254,7 @@ static void on_made(struct broker_call *broker, int error, const void *body)
 		return;
 	}
 	changes_heard(c->changes);
+	changes_refused(c->changes, c->generation, made->reason);
 	call = take_call(c);
 	on_opened(c, made->error == 0 ? call : NULL, &made->open, broker->fd);
 	if (call && made->reason == REASON_NONE)
@@ -279,6 +288,7 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 		return;
 	}
 	changes_heard(c->changes);
+	changes_refused(c->changes, c->generation, changed->reason);
 	if (changed->reason == REASON_NONE && nfs_fh_of_broker(&changed->fh, &other))
 		memory_changed(c->changes->memory, &other);
 	call = take_call(c);
@@ -328,8 +338,10 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 	struct nfs_call *call;
 	struct nfs_fh child;
 
-	if (error == 0)
+	if (error == 0) {
 		changes_heard(cs);
+		changes_refused(cs, c->generation, found->reason);
+	}
 	/* On this thread the call is there until take_call(). */
 	if (error == 0 && found->error == 0 && found->reason == REASON_NONE && c->call &&
 		nfs_fh_of_broker(&found->fh, &child) && !is_for_server(cs->fs, c->call, found->attr.mode) &&

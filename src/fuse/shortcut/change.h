@@ -71,6 +71,8 @@ void doubt_begin(struct doubt *d);
 /* Submits a call to the NFS server. */
 static inline void to_server(struct memory *memory, struct nfs_call *call)
 {
+	if (call->groups_untold)
+		call->tell_groups(call);
 	call->by_sidecar = false;
 	memory_submit(memory, call, call->proc == NFS_CREATE ? server_create : server_submit);
 }
@@ -91,6 +93,9 @@ void changes_done(struct changes *cs);
 
 /* The sidecar has answered a question. */
 void changes_heard(struct changes *cs);
+
+/* The answer's reason, or REASON_NONE. generation: of the question's session. */
+void changes_refused(struct changes *cs, uint64_t generation, uint32_t reason);
 
 /* True if the sidecar will answer the call, or hand it on to the NFS server. generation: of the session. */
 bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation);

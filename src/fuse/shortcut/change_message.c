@@ -40,7 +40,7 @@ static bool make_message(const struct nfs_call *call, uint32_t type, struct brok
 	const struct nfs_sattr *a = &call->args.sattr;
 
 	ret->dir = request_broker_fh(&call->fh);
-	ret->cred = request_broker_cred(&call->cred);
+	ret->cred = broker_cred_of_nfs(call);
 	ret->mode = type | (a->mode & PERMISSIONS);
 	ret->rdev_major = call->rdev_major;
 	ret->rdev_minor = call->rdev_minor;
@@ -54,7 +54,7 @@ static bool make_message(const struct nfs_call *call, uint32_t type, struct brok
 static bool symlink_message(const struct nfs_call *call, struct broker_symlink *ret)
 {
 	ret->dir = request_broker_fh(&call->fh);
-	ret->cred = request_broker_cred(&call->cred);
+	ret->cred = broker_cred_of_nfs(call);
 	return !call->args.sattr.set_mode && sets_only_mode(&call->args.sattr) &&
 	       copy_text(call->name, ret->name, sizeof(ret->name)) &&
 	       copy_text(call->name2, ret->target, sizeof(ret->target));
@@ -63,7 +63,7 @@ static bool symlink_message(const struct nfs_call *call, struct broker_symlink *
 static bool remove_message(const struct nfs_call *call, struct broker_remove *ret)
 {
 	ret->dir = request_broker_fh(&call->fh);
-	ret->cred = request_broker_cred(&call->cred);
+	ret->cred = broker_cred_of_nfs(call);
 	if (call->proc == NFS_RMDIR)
 		ret->flags |= BROKER_CHANGE_DIRECTORY;
 	return copy_text(call->name, ret->name, sizeof(ret->name));
@@ -73,7 +73,7 @@ static bool rename_message(const struct nfs_call *call, struct broker_rename *re
 {
 	ret->dir = request_broker_fh(&call->fh);
 	ret->dir2 = request_broker_fh(&call->fh2);
-	ret->cred = request_broker_cred(&call->cred);
+	ret->cred = broker_cred_of_nfs(call);
 	return copy_text(call->name, ret->name, sizeof(ret->name)) &&
 	       copy_text(call->name2, ret->name2, sizeof(ret->name2));
 }
@@ -82,7 +82,7 @@ static bool link_message(const struct nfs_call *call, struct broker_link *ret)
 {
 	ret->fh = request_broker_fh(&call->fh);
 	ret->dir = request_broker_fh(&call->fh2);
-	ret->cred = request_broker_cred(&call->cred);
+	ret->cred = broker_cred_of_nfs(call);
 	return copy_text(call->name, ret->name, sizeof(ret->name));
 }
 
@@ -91,7 +91,7 @@ static bool setattr_message(const struct nfs_call *call, struct broker_setattr *
 	const struct nfs_sattr *a = &call->args.sattr;
 
 	ret->fh = request_broker_fh(&call->fh);
-	ret->cred = request_broker_cred(&call->cred);
+	ret->cred = broker_cred_of_nfs(call);
 	ret->set = (a->set_mode ? BROKER_SET_MODE : 0) | (a->set_uid ? BROKER_SET_UID : 0) |
 		   (a->set_gid ? BROKER_SET_GID : 0);
 	if (a->set_atime)

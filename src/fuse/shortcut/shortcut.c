@@ -79,6 +79,8 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 
 	if (error == 0)
 		heard(s);
+	if (error == 0)
+		changes_refused(&s->changes, generation, found->reason);
 	if (error == 0 && found->reason == REASON_OTHER_MOUNTS)
 		proof_withdraw(&s->proof, generation);
 	if (!call)

@@ -39,7 +39,8 @@ static bool lengths_in_range(const struct packet *p, const struct broker_message
 {
 	uint32_t ngroups = m->cred >= 0 ? word(p, (size_t)m->cred + offsetof(struct broker_cred, ngroups)) : 0;
 
-	return is_handle(p, m->fh) && is_handle(p, m->fh2) && ngroups <= BROKER_MAX_GROUPS;
+	return is_handle(p, m->fh) && is_handle(p, m->fh2) &&
+	       (ngroups <= BROKER_MAX_GROUPS || ngroups == BROKER_GROUPS_UNTOLD);
 }
 
 int packet_check(const struct packet *p, size_t size, int fds)

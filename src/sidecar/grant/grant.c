@@ -131,16 +131,40 @@ static void register_file(const struct grant_context *g, const struct access_fil
 	}
 }
 
+/*
+ * True if other groups of the caller could change an answer. They decide nothing for uid 0, which keeps the
+ * capabilities that override permissions, and nothing if the squash drops all of them.
+ */
+static bool groups_matter(const struct grant_context *g, const struct broker_cred *wire,
+	const struct broker_cred *squashed)
+{
+	struct broker_cred other = *wire, ret;
+
+	if (squashed->uid == 0)
+		return false;
+	other.ngroups = 1;
+	other.groups[0] = 1;
+	return g->server->squash(&g->at->perms, &other, &ret) < 0 || ret.ngroups > 0;
+}
+
 int grant_squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
 	enum reason *ret_reason)
 {
+	bool untold = asked->ngroups == BROKER_GROUPS_UNTOLD;
 	struct broker_cred wire = *asked;
+	int managed;
 
+	if (untold)
+		wire.ngroups = 0;
 	*ret_reason = REASON_EXPORT_OPTIONS;
-	if (g->server->managed_groups(&wire) == 0)
+	managed = g->server->managed_groups(&wire);
+	if (managed == 0)
 		return -EACCES;
 	*ret_reason = REASON_CLIENT_DENIED;
-	return g->server->squash(&g->at->perms, &wire, ret) < 0 ? -EACCES : 0;
+	if (g->server->squash(&g->at->perms, &wire, ret) < 0)
+		return -EACCES;
+	*ret_reason = REASON_GROUPS;
+	return untold && managed < 0 && groups_matter(g, &wire, ret) ? -EACCES : 0;
 }
 
 static struct access_file file_of(const struct grant_context *g, int fd, const struct statx *stx)

@@ -60,7 +60,10 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
  */
 int grant_directory(const struct grant_context *g, const struct broker_sync_dir *request, enum reason *ret_reason);
 
-/* The credential that the server would act with. -EACCES and a reason if the server refuses the call. */
+/*
+ * The credential that the server would act with. -EACCES and a reason if the server refuses the call; with
+ * REASON_GROUPS if the request tells no groups, but they could change an answer.
+ */
 int grant_squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
 	enum reason *ret_reason);
 

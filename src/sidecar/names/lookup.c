@@ -12,14 +12,13 @@ int change_prepare_lookup(struct name_change *c, const struct grant_context *g)
 	const struct broker_lookup *q = &c->request.lookup;
 	bool plain = names_is_plain(q->name, sizeof(q->name)) && q->asks_acl <= 1;
 	struct access_file file;
-	enum reason reason;
 	struct statx stx;
 	int r = plain ? c->dir.fd = export_mount_directory(g->at->mount, &g->at->handle) : -EINVAL;
 
 	if (r >= 0)
 		r = grant_attributes(c->dir.fd, &stx, &c->found.dir);
 	if (r >= 0)
-		r = grant_squash(g, &q->cred, &c->cred, &reason);
+		r = change_squash(c, g, &q->cred);
 	if (r < 0)
 		return r;
 	file = (struct access_file){.fd = c->dir.fd, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};

@@ -12,11 +12,19 @@ static bool is_known(const char *name, size_t room, uint32_t flags)
 	return names_is_plain(name, room) && names_are_flags(flags);
 }
 
-/* The first directory, with the squashed credential. */
-static int open_directory(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked)
+int change_squash(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked)
 {
 	enum reason reason;
 	int r = grant_squash(g, asked, &c->cred, &reason);
+
+	c->lacks_groups = r < 0 && reason == REASON_GROUPS;
+	return r;
+}
+
+/* The first directory, with the squashed credential. */
+static int open_directory(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked)
+{
+	int r = change_squash(c, g, asked);
 
 	return r < 0 ? r : names_directory_open(g, &c->cred, &c->dir);
 }
@@ -138,11 +146,9 @@ static int prepare_setattr(struct name_change *c, const struct grant_context *g)
 {
 	const struct broker_setattr *q = &c->request.setattr;
 	struct access_file file;
-	enum reason reason;
 	struct statx stx;
 	bool known = names_are_flags(q->flags) && (q->mode & ~(uint32_t)07777) == 0;
-	int r = known && is_one_kind(q->set) && are_times(q) ? grant_squash(g, &q->cred, &c->cred, &reason)
-							     : -EOPNOTSUPP;
+	int r = known && is_one_kind(q->set) && are_times(q) ? change_squash(c, g, &q->cred) : -EOPNOTSUPP;
 
 	if (r >= 0 && !g->at->perms.write)
 		r = -EROFS;
@@ -185,6 +191,6 @@ bool name_change_prepare(struct name_change *c)
 	int r = prepare(c);
 
 	if (r < 0)
-		name_change_refuse(c, r, REASON_SERVER_DECIDES);
+		name_change_refuse(c, r, c->lacks_groups ? REASON_GROUPS : REASON_SERVER_DECIDES);
 	return r >= 0;
 }

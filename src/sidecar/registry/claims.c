@@ -99,13 +99,14 @@ int claims_of_peer(struct claims *c, int socket)
 
 bool claims_allow(const struct claims *c, const struct broker_cred *cred)
 {
-	uint32_t inside;
+	/* Untold groups decide nothing, or the request is refused (grant_squash()). */
+	uint32_t inside, ngroups = cred->ngroups == BROKER_GROUPS_UNTOLD ? 0 : cred->ngroups;
 
 	if (c->any)
 		return true;
 	if (!id_map_inside(&c->uids, cred->uid, &inside) || !id_map_inside(&c->gids, cred->gid, &inside))
 		return false;
-	for (uint32_t n = 0; n < cred->ngroups; n++)
+	for (uint32_t n = 0; n < ngroups; n++)
 		if (!id_map_inside(&c->gids, cred->groups[n], &inside))
 			return false;
 	return true;

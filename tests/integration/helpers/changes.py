@@ -11,8 +11,14 @@ LAZY, EXCLUSIVE, DIRECTORY = 1, 2, 4
 MODE, UID, GID, ATIME, MTIME, ATIME_NOW, MTIME_NOW = (1 << n for n in range(7))
 
 
+UNTOLD, GROUPS = (1 << 32) - 1, 44
+
+
 def cred(who):
+    """Groups None: they are untold."""
     uid, gid, groups = who
+    if groups is None:
+        return struct.pack("=III16I", uid, gid, UNTOLD, *[0] * 16)
     return struct.pack("=III16I", uid, gid, len(groups), *(list(groups) + [0] * (16 - len(groups))))
 
 

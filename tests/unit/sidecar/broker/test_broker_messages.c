@@ -183,7 +183,8 @@ static void every_length_but_the_right_one_is_refused(void **state)
 static void lengths_inside_are_checked_in_every_message(void **state)
 {
 	static const uint32_t lengths[] = {0, 1, BROKER_MAX_FH, BROKER_MAX_FH + 1, UINT32_MAX};
-	static const uint32_t counts[] = {0, BROKER_MAX_GROUPS, BROKER_MAX_GROUPS + 1, UINT32_MAX};
+	static const uint32_t counts[] = {0, BROKER_MAX_GROUPS, BROKER_MAX_GROUPS + 1, UINT32_MAX - 1,
+		BROKER_GROUPS_UNTOLD};
 
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
 		struct packet p = packet_of(expected[i].type);
@@ -205,8 +206,9 @@ static void lengths_inside_are_checked_in_every_message(void **state)
 		}
 		for (size_t j = 0; j < ARRAY_SIZE(lengths) * ARRAY_SIZE(counts); j++) {
 			uint32_t length = lengths[j % ARRAY_SIZE(lengths)], count = counts[j / ARRAY_SIZE(lengths)];
-			bool right = length >= 1 && length <= BROKER_MAX_FH &&
-				     (expected[i].cred < 0 || count <= BROKER_MAX_GROUPS);
+			bool right =
+				length >= 1 && length <= BROKER_MAX_FH &&
+				(expected[i].cred < 0 || count <= BROKER_MAX_GROUPS || count == BROKER_GROUPS_UNTOLD);
 
 			memcpy(p.body.bytes + expected[i].fh, &length, sizeof(length));
 			if (expected[i].cred >= 0) /* behind uid and gid */
