@@ -83,7 +83,8 @@ struct broker_fh {
 /*
  * The AUTH_UNIX credential of the corresponding NFS call. A client that has not read the caller's groups says so. The
  * sidecar does what the request asks if no groups could change the answer: after the squash the credential is uid 0 or
- * has no groups, or the server looks up the groups itself. Else the reason is groups.
+ * has no groups, or its uid owns the file of an OPEN or the one directory of a LOOKUP, MAKE, SYMLINK, REMOVE or RENAME,
+ * or the server looks up the groups itself. Else the reason is groups.
  */
 struct broker_cred {
 	uint32_t uid;

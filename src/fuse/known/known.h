@@ -229,6 +229,9 @@ bool known_directory_is(struct fs *fs, struct inode *i, const struct nfs_fh *dir
 /* A file may have lost a name in that directory: the next lookup in the directory asks the server. */
 void known_name_lost(struct fs *fs, const struct nfs_fh *dir);
 
+/* Takes the lock. True if the names and rights of the directory may be believed; *ret is its epoch in both cases. */
+bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret);
+
 /*
  * True if the supplementary groups of the caller may decide whether the caller has these rights on the directory, of
  * S_IROTH and S_IXOTH. They do not if the credential is the owner's, or if the rights of group and others are the same

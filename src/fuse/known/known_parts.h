@@ -54,9 +54,6 @@ double known_believable(const struct fs *fs, const struct inode *i);
 /* Notes that the kernel is told attributes that it may believe for so many seconds. Returns seconds. */
 double known_told(struct inode *i, double seconds);
 
-/* Takes the lock. True if the names and rights of the directory may be believed; *ret is its epoch in both cases. */
-bool known_current_epoch(const struct fs *fs, struct inode *dir, uint64_t *ret);
-
 /* Takes the lock. True if the credential is known to be allowed to search the directory of that epoch. */
 bool known_may_search(struct fs *fs, struct inode *dir, uint64_t epoch, const struct nfs_cred *cred);
 

@@ -124,7 +124,7 @@ bool known_groups_matter(struct fs *fs, struct inode *dir, const struct nfs_attr
 	mode_t group, others;
 
 	LOCKED(&dir->lock);
-	if (dir->type != S_IFDIR || (!now && !known_is_believed(fs, dir)))
+	if (dir->type != S_IFDIR || (!now && !known_names_are_believed(fs, dir)))
 		return true;
 	now = now ? now : &dir->attrs.attr;
 	group = (now->mode >> 3) & rights;

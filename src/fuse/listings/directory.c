@@ -18,7 +18,6 @@ void directory_begin(struct request *r, fuse_req_t req, fuse_ino_t ino, const st
 {
 	request_init_open(r, req, ino, &d->cred);
 	r->has_groups = d->has_groups;
-	request_groups(r);
 }
 
 void directory_unref(struct directory *d)
@@ -157,13 +156,14 @@ static void ask_access(struct opendir_request *o);
 static void opendir_done(struct nfs_call *call)
 {
 	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, r.call);
-	bool may = call->error == 0 && (call->res.access & NFS_ACCESS_READ) != 0;
+	int error = call->error < 0 || (call->res.access & NFS_ACCESS_READ) != 0 ? call->error : -EACCES;
+	bool unsure = error == -EACCES || (error == 0 && groups_matter(&o->r, call->has_attr ? &call->attr : NULL));
 
-	if (!o->r.has_groups && (!may || groups_matter(&o->r, call->has_attr ? &call->attr : NULL))) {
+	if (unsure && !o->r.has_groups) {
 		request_groups(&o->r);
 		ask_access(o);
-	} else if (!may) {
-		request_end_error(&o->r, call->error < 0 ? call->error : -EACCES);
+	} else if (error < 0) {
+		request_end_error(&o->r, error);
 	} else {
 		opendir_allowed(o);
 	}
@@ -249,6 +249,7 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 		return;
 	}
 	directory_begin(&s->r, req, ino, directory_of(fs, fi));
+	request_groups(&s->r);
 	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
 		.cred = request_broker_cred(&s->r.call.cred)};
 	s->r.operation.path = OPERATION_BY_SIDECAR;

@@ -307,6 +307,7 @@ static void ask_server(struct readdir_request *q, enum nfs_proc proc)
 	call->args.dir.verf = q->batch.count > 0 ? q->batch.verf : q->verf;
 	call->args.dir.count = REPLY_BYTES;
 	q->state = known_state(q->r.inode);
+	request_groups(&q->r);
 	request_send(&q->r, proc, readdir_done);
 }
 

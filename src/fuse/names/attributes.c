@@ -299,10 +299,12 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 	s->p.restart = restart_setattr;
 	s->p.done = attr_done;
 	fill_sattr(&r->fs->namespaces, &s->p.sattr, attr, to_set);
-	if (groups_decide(&s->p.sattr))
+	if (!groups_decide(&s->p.sattr))
+		request_groups_if_needed(r);
+	else if (r->call.cred.uid == 0 && !s->p.sattr.set_size)
 		request_groups_for_sidecar(r);
 	else
-		request_groups_if_needed(r);
+		request_groups(r);
 	if (s->p.sattr.set_size && !fi && path_of(s) == &by_server)
 		by_server.truncate(&s->p);
 	else

@@ -50,15 +50,18 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct request *r = request_new_ids(req, parent, name);
 	struct nfs_attr attr;
 	struct inode *i;
+	uint64_t epoch;
 	double seconds;
 	int known;
 
 	if (!r)
 		return;
-	if (known_groups_matter(r->fs, r->inode, NULL, &r->call.cred, S_IXOTH))
+	if (!known_groups_matter(r->fs, r->inode, NULL, &r->call.cred, S_IXOTH))
+		request_groups_if_needed(r);
+	else if (known_current_epoch(r->fs, r->inode, &epoch))
 		request_groups(r);
 	else
-		request_groups_if_needed(r);
+		request_groups_for_sidecar(r); /* what is known of the directory answers nothing */
 	known = known_lookup(r->fs, r->inode, name, &r->call.cred, &i, &attr, &seconds);
 	if (known == -EAGAIN) {
 		request_send(r, NFS_LOOKUP, lookup_done);
@@ -165,6 +168,9 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 	r = request_new_change(req, parent, name, newname);
 	if (!r)
 		return;
+	/* What moves to another directory may be a directory, which is written to. */
+	if (newparent != parent && r->call.cred.uid != 0)
+		request_groups(r);
 	request_set_directory2(r, newparent);
 	silly_replace_name(r, rename_now);
 }
@@ -216,12 +222,13 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const 
 
 	if (!r)
 		return;
+	if (r->call.cred.uid != 0)
+		request_groups(r);
 	request_set_directory2(r, newparent);
 	if (r->call.cred.uid == 0 || !hard_links_are_protected()) {
 		request_send(r, NFS_LINK, link_done);
 		return;
 	}
-	request_groups(r);
 	r->call.args.access.bits = READ_AND_WRITE;
 	request_send(r, NFS_ACCESS, link_access_done);
 }

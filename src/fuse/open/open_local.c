@@ -87,7 +87,8 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 		return;
 	}
 	if (reply->error < 0 && reply->reason == REASON_GROUPS && o->r.call.groups_untold) {
-		fs->groups_asked = o->wish.generation;
+		if (o->r.call.cred.uid == 0)
+			fs->groups_asked = o->wish.generation;
 		request_groups(&o->r);
 		ask_sidecar(o);
 		return;

@@ -68,6 +68,13 @@ void request_groups_if_needed(struct request *r)
 	r->groups_later = !r->has_groups;
 }
 
+/* As far as the mount knows. */
+static bool is_owner(struct inode *i, const struct nfs_cred *cred)
+{
+	LOCKED(&i->lock);
+	return i->attrs.attr.uid == cred->uid;
+}
+
 static void tell_groups(struct nfs_call *call)
 {
 	request_groups(CONTAINER_OF(call, struct request, call));
@@ -76,9 +83,9 @@ static void tell_groups(struct nfs_call *call)
 void request_groups_for_sidecar(struct request *r)
 {
 	uint64_t session = fs_generation(r->fs);
+	bool decide = r->call.cred.uid == 0 ? r->fs->groups_asked == session : !is_owner(r->inode, &r->call.cred);
 
-	r->call.groups_untold =
-		!r->has_groups && r->call.cred.uid == 0 && session != 0 && r->fs->groups_asked != session;
+	r->call.groups_untold = !r->has_groups && !decide && session != 0;
 	r->call.tell_groups = tell_groups;
 	if (!r->call.groups_untold)
 		request_groups(r);

@@ -67,9 +67,10 @@ void request_groups(struct request *r);
 void request_groups_if_needed(struct request *r);
 
 /*
- * For changes of names and owners, and for opens. The groups decide nothing of what a root does whom the server does
- * not squash. So they are read only for the NFS server (nfs_call.tell_groups), until the session's sidecar says that
- * they do. Who uses call.cred for anything else calls request_groups() before.
+ * For changes of names in the request's inode, and for opens of that inode. The groups decide nothing for the inode's
+ * owner, nor for a root whom the server does not squash. So they are read only for the NFS server
+ * (nfs_call.tell_groups), for root until the session's sidecar says that they decide. Who uses call.cred for anything
+ * else calls request_groups() before.
  */
 void request_groups_for_sidecar(struct request *r);
 

@@ -47,9 +47,9 @@ void changes_heard(struct changes *cs)
 	cs->stalled = false;
 }
 
-void changes_refused(struct changes *cs, uint64_t generation, uint32_t reason)
+void changes_refused(struct changes *cs, uint64_t generation, uint32_t uid, uint32_t reason)
 {
-	if (reason == REASON_GROUPS)
+	if (reason == REASON_GROUPS && uid == 0)
 		cs->fs->groups_asked = generation;
 }
 
@@ -254,7 +254,7 @@ static void on_made(struct broker_call *broker, int error, const void *body)
 		return;
 	}
 	changes_heard(c->changes);
-	changes_refused(c->changes, c->generation, made->reason);
+	changes_refused(c->changes, c->generation, c->cred.uid, made->reason);
 	call = take_call(c);
 	on_opened(c, made->error == 0 ? call : NULL, &made->open, broker->fd);
 	if (call && made->reason == REASON_NONE)
@@ -288,7 +288,7 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 		return;
 	}
 	changes_heard(c->changes);
-	changes_refused(c->changes, c->generation, changed->reason);
+	changes_refused(c->changes, c->generation, c->cred.uid, changed->reason);
 	if (changed->reason == REASON_NONE && nfs_fh_of_broker(&changed->fh, &other))
 		memory_changed(c->changes->memory, &other);
 	call = take_call(c);
@@ -340,7 +340,7 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 
 	if (error == 0) {
 		changes_heard(cs);
-		changes_refused(cs, c->generation, found->reason);
+		changes_refused(cs, c->generation, c->cred.uid, found->reason);
 	}
 	/* On this thread the call is there until take_call(). */
 	if (error == 0 && found->error == 0 && found->reason == REASON_NONE && c->call &&

@@ -94,8 +94,8 @@ void changes_done(struct changes *cs);
 /* The sidecar has answered a question. */
 void changes_heard(struct changes *cs);
 
-/* The answer's reason, or REASON_NONE. generation: of the question's session. */
-void changes_refused(struct changes *cs, uint64_t generation, uint32_t reason);
+/* The reason of the answer to a question by this uid, or REASON_NONE. generation: of the question's session. */
+void changes_refused(struct changes *cs, uint64_t generation, uint32_t uid, uint32_t reason);
 
 /* True if the sidecar will answer the call, or hand it on to the NFS server. generation: of the session. */
 bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation);

@@ -79,12 +79,12 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 
 	if (error == 0)
 		heard(s);
-	if (error == 0)
-		changes_refused(&s->changes, generation, found->reason);
 	if (error == 0 && found->reason == REASON_OTHER_MOUNTS)
 		proof_withdraw(&s->proof, generation);
 	if (!call)
 		return;
+	if (error == 0)
+		changes_refused(&s->changes, generation, call->cred.uid, found->reason);
 	if (error < 0 || found->reason != REASON_NONE || (found->error != 0 && found->error != -ENOENT) ||
 		(found->error == 0 && !nfs_fh_of_broker(&found->fh, &call->new_fh))) {
 		to_server(&s->memory, call);

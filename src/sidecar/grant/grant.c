@@ -147,8 +147,8 @@ static bool groups_matter(const struct grant_context *g, const struct broker_cre
 	return g->server->squash(&g->at->perms, &other, &ret) < 0 || ret.ngroups > 0;
 }
 
-int grant_squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
-	enum reason *ret_reason)
+int grant_squash_untold(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
+	bool *ret_lacks, enum reason *ret_reason)
 {
 	bool untold = asked->ngroups == BROKER_GROUPS_UNTOLD;
 	struct broker_cred wire = *asked;
@@ -163,8 +163,20 @@ int grant_squash(const struct grant_context *g, const struct broker_cred *asked,
 	*ret_reason = REASON_CLIENT_DENIED;
 	if (g->server->squash(&g->at->perms, &wire, ret) < 0)
 		return -EACCES;
+	*ret_lacks = untold && managed < 0 && groups_matter(g, &wire, ret);
+	return 0;
+}
+
+int grant_squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
+	enum reason *ret_reason)
+{
+	bool lacks;
+	int r = grant_squash_untold(g, asked, ret, &lacks, ret_reason);
+
+	if (r < 0 || !lacks)
+		return r;
 	*ret_reason = REASON_GROUPS;
-	return untold && managed < 0 && groups_matter(g, &wire, ret) ? -EACCES : 0;
+	return -EACCES;
 }
 
 static struct access_file file_of(const struct grant_context *g, int fd, const struct statx *stx)
@@ -263,6 +275,7 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	struct access_file file;
 	enum reason reason;
 	struct statx stx;
+	bool lacks;
 	int r;
 
 	*ret = (struct grant){.kept = -1, .given = -1};
@@ -278,7 +291,11 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	}
 	if ((request->flags & BROKER_OPEN_ATTR) != 0)
 		return;
-	r = grant_squash(g, &request->cred, &ret->cred, &reason);
+	r = grant_squash_untold(g, &request->cred, &ret->cred, &lacks, &reason);
+	if (r >= 0 && lacks && ret->cred.uid != stx.stx_uid) {
+		r = -EACCES;
+		reason = REASON_GROUPS;
+	}
 	if (r < 0) {
 		fail(reply, r, reason);
 		return;

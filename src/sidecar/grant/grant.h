@@ -61,9 +61,14 @@ int grant_truncate(const struct grant_context *g, const struct broker_truncate *
 int grant_directory(const struct grant_context *g, const struct broker_sync_dir *request, enum reason *ret_reason);
 
 /*
- * The credential that the server would act with. -EACCES and a reason if the server refuses the call; with
- * REASON_GROUPS if the request tells no groups, but they could change an answer.
+ * The credential that the server would act with. -EACCES and a reason if the server refuses the call. *ret_lacks: the
+ * request tells no groups, but they could change an answer about what the credential's uid does not own. The owner has
+ * the rights of the owner alone (fs/namei.c acl_permission_check, fs/posix_acl.c posix_acl_permission).
  */
+int grant_squash_untold(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
+	bool *ret_lacks, enum reason *ret_reason);
+
+/* The same for answers about anything: REASON_GROUPS if groups are missing. */
 int grant_squash(const struct grant_context *g, const struct broker_cred *asked, struct broker_cred *ret,
 	enum reason *ret_reason);
 

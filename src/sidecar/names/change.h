@@ -40,7 +40,7 @@ struct name_change {
 	bool may_lend;              /* REMOVE, RENAME: the session may have a descriptor of the file for c->kept */
 
 	struct broker_cred cred;          /* after the squash */
-	bool lacks_groups;                /* the squash was refused, because the request tells no groups */
+	bool lacks_groups;                /* the request tells no groups, which may decide */
 	struct names_directory dir, dir2; /* fd -1: none */
 	/*
 	 * O_PATH, or -1. LINK, SETATTR: the file; of SETATTR the session may give a duplicate of its own descriptor

@@ -23,7 +23,7 @@ static inline bool change_server_remembers(const struct name_change *c)
 	return c->server->process != NULL;
 }
 
-/* Sets c->cred: grant_squash() of what the request asks with. */
+/* Sets c->cred and c->lacks_groups: grant_squash_untold() of what the request asks with. */
 int change_squash(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked);
 
 /* Opens the directory for a LOOKUP. 0 or a negative errno. May wait. */

@@ -27,6 +27,8 @@ int change_prepare_lookup(struct name_change *c, const struct grant_context *g)
 	if (q->asks_acl != 0)
 		c->found.dir.flags = names_directory_acl(c->dir.fd);
 	c->dir.device = makedev(stx.stx_dev_major, stx.stx_dev_minor);
+	c->dir.mode = stx.stx_mode;
+	c->dir.uid = stx.stx_uid;
 	return 0;
 }
 

@@ -15,10 +15,8 @@ static bool is_known(const char *name, size_t room, uint32_t flags)
 int change_squash(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked)
 {
 	enum reason reason;
-	int r = grant_squash(g, asked, &c->cred, &reason);
 
-	c->lacks_groups = r < 0 && reason == REASON_GROUPS;
-	return r;
+	return grant_squash_untold(g, asked, &c->cred, &c->lacks_groups, &reason);
 }
 
 /* The first directory, with the squashed credential. */
@@ -186,10 +184,22 @@ static int prepare(struct name_change *c)
 	}
 }
 
+/* True if the credential uses names as the owner of the directory, which groups can neither allow nor forbid. */
+static bool owner_decides(const struct name_change *c)
+{
+	bool changes = c->type == BROKER_MAKE || c->type == BROKER_SYMLINK || c->type == BROKER_REMOVE ||
+		       (c->type == BROKER_RENAME && c->dir2.fd < 0);
+	mode_t rights = S_IXUSR | (changes ? S_IWUSR : 0);
+
+	return (changes || c->type == BROKER_LOOKUP) && c->dir.uid == c->cred.uid && (c->dir.mode & rights) == rights;
+}
+
 bool name_change_prepare(struct name_change *c)
 {
 	int r = prepare(c);
 
+	if (r >= 0 && c->lacks_groups && !owner_decides(c))
+		r = -EACCES;
 	if (r < 0)
 		name_change_refuse(c, r, c->lacks_groups ? REASON_GROUPS : REASON_SERVER_DECIDES);
 	return r >= 0;

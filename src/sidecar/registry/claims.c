@@ -99,7 +99,7 @@ int claims_of_peer(struct claims *c, int socket)
 
 bool claims_allow(const struct claims *c, const struct broker_cred *cred)
 {
-	/* Untold groups decide nothing, or the request is refused (grant_squash()). */
+	/* Untold groups decide nothing, or the request is refused (grant_squash_untold()). */
 	uint32_t inside, ngroups = cred->ngroups == BROKER_GROUPS_UNTOLD ? 0 : cred->ngroups;
 
 	if (c->any)
