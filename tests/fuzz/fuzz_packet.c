@@ -20,13 +20,15 @@ static uint32_t word(const struct packet *p, int offset)
 static void check_packet(const struct packet *p)
 {
 	const struct broker_message *m = broker_message_find(p->header.type);
+	uint32_t ngroups;
 
 	CHECK(m != NULL && m->states != 0);
 	CHECK(p->header.length <= BROKER_MAX_MESSAGE && p->header.length == broker_packet_length(p->header.type));
 	CHECK(p->fd == -1);
 	CHECK(m->fh < 0 || (word(p, m->fh) >= 1 && word(p, m->fh) <= BROKER_MAX_FH));
 	CHECK(m->fh2 < 0 || (word(p, m->fh2) >= 1 && word(p, m->fh2) <= BROKER_MAX_FH));
-	CHECK(m->cred < 0 || word(p, m->cred + (int)offsetof(struct broker_cred, ngroups)) <= BROKER_MAX_GROUPS);
+	ngroups = m->cred < 0 ? 0 : word(p, m->cred + (int)offsetof(struct broker_cred, ngroups));
+	CHECK(ngroups <= BROKER_MAX_GROUPS || ngroups == BROKER_GROUPS_UNTOLD);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
