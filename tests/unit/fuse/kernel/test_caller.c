@@ -185,29 +185,6 @@ static void a_pid_that_is_used_again_is_another_caller(void **state)
 	assert_int_equal(waitpid(second, &status, 0), second);
 }
 
-/* The groups are read anew for each question. */
-static void groups_may_change(void **state)
-{
-	pid_t child;
-	int status;
-
-	if (geteuid() != 0)
-		skip();
-	child = fork();
-	if (child == 0) {
-		gid_t group = 1000001, said[2];
-		bool right = syscall(SYS_setgroups, (size_t)1, &group) == 0 && caller_groups(getpid(), said, 2) == 1 &&
-			     said[0] == group;
-
-		group++;
-		right = right && syscall(SYS_setgroups, (size_t)1, &group) == 0 &&
-			caller_groups(getpid(), said, 2) == 1 && said[0] == group;
-		_exit(right ? 0 : 1);
-	}
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
-}
-
 static void nobody_is_unknown(void **state)
 {
 	assert_int_equal(caller_state(0), CALLER_UNKNOWN);
@@ -223,7 +200,6 @@ int main(void)
 		cmocka_unit_test(groups_are_those_of_the_thread),
 		cmocka_unit_test(as_many_groups_as_there_is_room_for),
 		cmocka_unit_test(a_pid_that_is_used_again_is_another_caller),
-		cmocka_unit_test(groups_may_change),
 		cmocka_unit_test(nobody_is_unknown),
 	};
 
