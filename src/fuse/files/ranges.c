@@ -2,6 +2,7 @@
 /*
  * fallocate, lseek to data and holes, copy_file_range: NFSv3 has none of them. For a file that is open locally, by an
  * id or by a descriptor, the sidecar does them on the backing file, behind the data that was written over NFS before.
+ * Short copies between two files on passthrough are left to the kernel.
  *
  * Never ENOSYS: the kernel would not ask again, and the next file may be local.
  */
@@ -11,6 +12,9 @@
 #include "fuse/fs/file.h"
 #include "fuse/local/inode_writes.h"
 #include "fuse/paths/path_request.h"
+
+/* Bytes that one pipe takes, by which the kernel copies: sooner than the sidecar answers. */
+#define COPY_BY_KERNEL 65536
 
 struct range_request {
 	struct path_range p;
@@ -136,6 +140,12 @@ static void on_source_settled(struct behind_wait *w, int error)
 		change(q);
 }
 
+/* True if the kernel, which reads and writes both backing files, copies so few bytes in less time than the sidecar. */
+static bool copies_by_itself(const struct file *from, const struct file *to, size_t length)
+{
+	return length <= COPY_BY_KERNEL && from->path == OPEN_PATH_PASSTHROUGH && to->path == OPEN_PATH_PASSTHROUGH;
+}
+
 static void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offset, struct fuse_file_info *from_fi,
 	fuse_ino_t to, off_t to_offset, struct fuse_file_info *to_fi, size_t length, int flags)
 {
@@ -145,7 +155,8 @@ static void op_copy_file_range(fuse_req_t req, fuse_ino_t from, off_t from_offse
 	struct data_way way = data_path_choose(fs, file_of(fs, to_fi)->inode, file_of(fs, to_fi), DATA_CHANGE);
 	struct range_request *q;
 
-	if (look.path != &by_broker || way.path != &by_broker) {
+	if (look.path != &by_broker || way.path != &by_broker ||
+		copies_by_itself(file_of(fs, from_fi), file_of(fs, to_fi), length)) {
 		operation_refuse(req, EOPNOTSUPP);
 		return;
 	}
