@@ -7,8 +7,8 @@
  * Both ends are on one host (the socket is a file on that host's tmpfs), so every integer is in host byte order. One
  * packet is one message: a struct broker_header, and a body whose layout and length depend on the type alone. A packet
  * of another length ends the session. Each request has an id, which its reply repeats; many requests may be in flight,
- * and replies come in any order. One descriptor travels with PROVE, and one may travel with HELLO, and with the reply
- * of OPEN: when its backing_id is negative.
+ * and replies come in any order. One descriptor travels with PROVE, and one may travel with HELLO, and with the replies
+ * of OPEN and MAKE (struct broker_open_reply).
  *
  * The connection is the session. The order of messages is ANNOUNCE, MATCHED (from the sidecar), PROVE (from privileged
  * clients), HELLO, then all others. A message out of order ends the session. At least every recheck_s seconds the

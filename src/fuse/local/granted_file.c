@@ -139,9 +139,14 @@ struct granted_file *granted_file_put_looker(struct inode *i, struct granted_fil
 	return old;
 }
 
+bool granted_file_may_look(const struct fs *fs)
+{
+	return !fs->options->nocto && probe_is_trusted(fs->probe) && backing_ids_may_have_descriptor(fs->ids);
+}
+
 bool granted_file_wants_looker(const struct fs *fs, struct inode *i)
 {
-	if (!probe_is_trusted(fs->probe) || !backing_ids_may_have_descriptor(fs->ids))
+	if (!granted_file_may_look(fs))
 		return false;
 	LOCKED(&i->lock);
 	return !granted_file_serves(i->looks, fs_generation(fs));

@@ -85,6 +85,9 @@ struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i);
  */
 struct granted_file *granted_file_put_looker(struct inode *i, struct granted_file *looker);
 
+/* True if inodes with backing ids may have lookers. With nocto no open looks at its file. */
+bool granted_file_may_look(const struct fs *fs);
+
 /* True if an inode that has a backing id, or will get one, lacks a looker that it may have. Takes the inode's lock. */
 bool granted_file_wants_looker(const struct fs *fs, struct inode *i);
 

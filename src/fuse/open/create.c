@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "fuse/acl/default_acl.h"
+#include "fuse/local/granted_file.h"
 #include "fuse/open/handlers.h"
 #include "fuse/request/entry.h"
 
@@ -70,6 +71,8 @@ static void wish_for_opening(struct open_request *o)
 		return;
 	offer = open_look_ahead(o->r.fs, &o->wish);
 	o->opening.wants = open_offer_wants(&offer, o->r.fs, &o->wish);
+	if ((o->opening.wants & BROKER_OPEN_WANT_ID) && granted_file_may_look(o->r.fs))
+		o->opening.wants |= BROKER_OPEN_WANT_LOOK;
 	o->r.call.opening = &o->opening;
 }
 

@@ -146,6 +146,7 @@ bool open_made(struct open_request *o)
 	o->opening.session = 0; /* taken */
 	o->wanted = opening.wants;
 	on_reply(o, &opening.reply, &opening.fd);
+	close_fdp(&opening.fd);
 	return true;
 }
 
@@ -180,7 +181,7 @@ static bool has_other_rights(const struct open_request *o)
 /* The flag by which a question about a file with a backing id also asks for a looker. */
 static uint32_t wants_looker(const struct open_request *o)
 {
-	return !o->r.fs->options->nocto && granted_file_wants_looker(o->r.fs, o->r.inode) ? BROKER_OPEN_WANT_LOOK : 0;
+	return granted_file_wants_looker(o->r.fs, o->r.inode) ? BROKER_OPEN_WANT_LOOK : 0;
 }
 
 static void ask_sidecar(struct open_request *o)

@@ -109,17 +109,12 @@ void session_settle_grant(struct session *s, bool place, const struct broker_fh 
 		count_open(s, !place, reply);
 }
 
-/*
- * A descriptor that tells the attributes of a file that has an id; -1 for none. It can neither be read nor written, it
- * is in nobody's way who wants a lease on the file, and the client closes it with the id. A trusted client could open
- * the file by itself; another client gets no descriptor where an id does.
- */
-static int descriptor_to_look(struct session *s, const struct broker_open *request, const struct location *at,
-	const struct broker_open_reply *reply)
+int session_descriptor_to_look(struct session *s, const struct broker_fh *fh, uint32_t open_flags,
+	const struct location *at, const struct broker_open_reply *reply)
 {
-	if ((request->flags & BROKER_OPEN_WANT_LOOK) == 0 || !s->trusted || reply->error != 0 ||
+	if ((open_flags & BROKER_OPEN_WANT_LOOK) == 0 || !s->trusted || reply->error != 0 ||
 		!S_ISREG(reply->attr.mode) || reply->attr.nlink == 0 || !export_mount_handles_last(at->mount) ||
-		backing_table_find_file(&s->ids, &request->fh, at->mount) == NULL)
+		backing_table_find_file(&s->ids, fh, at->mount) == NULL)
 		return -1;
 	return export_mount_open_file(at->mount, &at->handle, EXPORT_MOUNT_PATH_ON_CLONE);
 }
@@ -177,7 +172,7 @@ static int on_open(struct session *s, struct packet *p)
 		(void)listener_watch(s->listener, at.mount, &at.handle, &p->body.open.fh, S_ISDIR(reply.attr.mode));
 	session_settle_grant(s, place, &p->body.open.fh, p->body.open.flags, &reply, &grant, at.mount);
 	if (grant.given < 0)
-		grant.given = descriptor_to_look(s, &p->body.open, &at, &reply);
+		grant.given = session_descriptor_to_look(s, &p->body.open.fh, p->body.open.flags, &at, &reply);
 	r = session_reply(s, p, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;

@@ -99,6 +99,14 @@ bool session_take_place(struct session *s, uint32_t open_flags);
 void session_settle_grant(struct session *s, bool place, const struct broker_fh *fh, uint32_t open_flags,
 	struct broker_open_reply *reply, struct grant *grant, struct export_mount *mount);
 
+/*
+ * requests.c: a descriptor that tells the attributes of a file that has an id; -1 for none. It can neither be read nor
+ * written, it is in nobody's way who wants a lease on the file, and the client closes it with the id. A trusted client
+ * could open the file by itself; another client gets no descriptor where an id does.
+ */
+int session_descriptor_to_look(struct session *s, const struct broker_fh *fh, uint32_t open_flags,
+	const struct location *at, const struct broker_open_reply *reply);
+
 /* ---- changes.c ---- */
 
 /* A file_jobs_change_fn, for a thread without the session's lock. session: the struct session. */
