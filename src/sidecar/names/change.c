@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "setattr/setattr.h"
 #include "sidecar/backing/thread_cred.h"
 #include "sidecar/names/change_parts.h"
 
@@ -259,35 +260,6 @@ static int link_file(const struct name_change *c)
 	return linkat(AT_FDCWD, path.text, c->dir.fd, q->name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-/* The time of one kind: given, the present, or the time that the file has. */
-static struct timespec time_of(uint32_t set, uint32_t given, uint32_t now, int64_t sec, uint32_t nsec)
-{
-	if ((set & now) != 0)
-		return (struct timespec){.tv_nsec = UTIME_NOW};
-	return (set & given) != 0 ? (struct timespec){.tv_sec = sec, .tv_nsec = (long)nsec}
-				  : (struct timespec){.tv_nsec = UTIME_OMIT};
-}
-
-static int set_attributes(const struct name_change *c)
-{
-	const struct broker_setattr *q = &c->request.setattr;
-	struct fd_path path = path_of(c->file);
-	struct timespec times[2] = {time_of(q->set, BROKER_SET_ATIME, BROKER_SET_ATIME_NOW, q->atime_sec,
-					    q->atime_nsec),
-		time_of(q->set, BROKER_SET_MTIME, BROKER_SET_MTIME_NOW, q->mtime_sec, q->mtime_nsec)};
-	uid_t uid = (q->set & BROKER_SET_UID) != 0 ? q->uid : (uid_t)-1;
-	gid_t gid = (q->set & BROKER_SET_GID) != 0 ? q->gid : (gid_t)-1;
-	int r;
-
-	if ((q->set & BROKER_SET_MODE) != 0)
-		r = fchmodat(AT_FDCWD, path.text, q->mode & 07777, 0);
-	else if ((q->set & (BROKER_SET_UID | BROKER_SET_GID)) != 0)
-		r = fchownat(c->file, "", uid, gid, AT_EMPTY_PATH);
-	else
-		r = utimensat(c->file, "", times, AT_EMPTY_PATH);
-	return r < 0 ? -errno : 0;
-}
-
 /* With the thread's present credentials. 0, or the errno that is the server's answer, too; *ret_sure is false if not.
  */
 static int change(const struct name_change *c, bool *ret_sure)
@@ -310,7 +282,7 @@ static int change(const struct name_change *c, bool *ret_sure)
 		*ret_sure = r == -EEXIST && names_directory_may_change(&c->dir);
 		break;
 	default:
-		r = set_attributes(c);
+		r = setattr_apply(c->file, &c->request.setattr);
 		break;
 	}
 	return r;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/util.h"
+#include "setattr/setattr.h"
 
 /* True if the name is plain, and the protocol knows all flags. */
 static bool is_known(const char *name, size_t room, uint32_t flags)
@@ -102,25 +103,6 @@ static int prepare_link(struct name_change *c, const struct grant_context *g, co
 	return r < 0 ? r : open_file(c, g2, &stx);
 }
 
-#define SET_TIMES (BROKER_SET_ATIME | BROKER_SET_MTIME | BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW)
-#define SET_ALL   (BROKER_SET_MODE | BROKER_SET_UID | BROKER_SET_GID | SET_TIMES)
-
-/* True if the request sets one kind of attributes, with one system call: so all is set, or nothing. */
-static bool is_one_kind(uint32_t set)
-{
-	bool mode = (set & BROKER_SET_MODE) != 0, owner = (set & (BROKER_SET_UID | BROKER_SET_GID)) != 0;
-	bool times = (set & SET_TIMES) != 0;
-
-	return (set & ~(uint32_t)SET_ALL) == 0 && (int)mode + (int)owner + (int)times == 1;
-}
-
-/* True if NFSv3 has the times: nfstime3 (RFC 1813 2.5) has 32 bits of seconds. */
-static bool are_times(const struct broker_setattr *q)
-{
-	return q->atime_sec >= 0 && q->atime_sec <= UINT32_MAX && q->mtime_sec >= 0 && q->mtime_sec <= UINT32_MAX &&
-	       q->atime_nsec < 1000000000 && q->mtime_nsec < 1000000000;
-}
-
 /*
  * True if NFS-Ganesha has a rule of its own: it squashes the new owner and group, too (squash_setattr() in
  * src/support/nfs_creds.c), and sets a file to the present time only by its mode, also for the owner.
@@ -145,15 +127,15 @@ static int prepare_setattr(struct name_change *c, const struct grant_context *g)
 	const struct broker_setattr *q = &c->request.setattr;
 	struct access_file file;
 	struct statx stx;
-	bool known = names_are_flags(q->flags) && (q->mode & ~(uint32_t)07777) == 0;
-	int r = known && is_one_kind(q->set) && are_times(q) ? change_squash(c, g, &q->cred) : -EOPNOTSUPP;
+	bool known = names_are_flags(q->flags) && setattr_is_whole(q);
+	int r = known ? change_squash(c, g, &q->cred) : -EOPNOTSUPP;
 
 	if (r >= 0 && !g->at->perms.write)
 		r = -EROFS;
 	if (r >= 0)
 		r = open_file(c, g, &stx);
 	/* The servers have rules of their own for set-id bits, and Ganesha for symbolic links. */
-	if (r >= 0 && (((stx.stx_mode | q->mode) & (S_ISUID | S_ISGID)) != 0 || S_ISLNK(stx.stx_mode)))
+	if (r >= 0 && (!setattr_leaves_set_id(q, stx.stx_mode) || S_ISLNK(stx.stx_mode)))
 		r = -EOPNOTSUPP;
 	if (r < 0)
 		return r;
