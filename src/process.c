@@ -14,10 +14,15 @@
 /*
  * Called before the first thread is made, because each thread has its own capabilities. Root keeps SYS_ADMIN, to mount
  * and to unmount when a signal ends the daemon; DAC_READ_SEARCH, to reach the mount point; and NET_BIND_SERVICE, to
- * connect from a reserved port. The NFS server decides about access to files, so the daemon needs no others. SETUID
- * stays permitted but not effective: only the threads that write to local files raise it, to become uid -2
- * (io/uring.h).
+ * connect from a reserved port. The NFS server decides about access to files, so the daemon needs no others. Four stay
+ * permitted but not effective: the threads that write to local files raise SETUID, to become uid -2 (io/uring.h), and
+ * the thread that sets attributes raises all four, to do so as a caller (fuse/setter/setter.h).
  */
+static bool stays_permitted(unsigned cap)
+{
+	return cap == CAP_SETUID || cap == CAP_SETGID || cap == CAP_CHOWN || cap == CAP_FOWNER;
+}
+
 static void drop_privileges(void)
 {
 	(void)prctl(PR_SET_IO_FLUSHER, 1, 0, 0, 0); /* fails without CAP_SYS_RESOURCE */
@@ -29,8 +34,8 @@ static void drop_privileges(void)
 	for (unsigned cap = 0; cap <= CAP_LAST_CAP; cap++)
 		if (cap != CAP_SYS_ADMIN && cap != CAP_DAC_READ_SEARCH && cap != CAP_NET_BIND_SERVICE)
 			(void)capng_update(CAPNG_DROP,
-				cap == CAP_SETUID ? CAPNG_EFFECTIVE | CAPNG_INHERITABLE
-						  : CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE,
+				stays_permitted(cap) ? CAPNG_EFFECTIVE | CAPNG_INHERITABLE
+						     : CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE,
 				cap);
 	if (capng_apply(CAPNG_SELECT_CAPS) != 0)
 		log_warning("capabilities that are not needed could not be dropped");

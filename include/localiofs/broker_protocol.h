@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION       11
+#define BROKER_VERSION       12
 #define BROKER_SOCKET_NAME   "broker.sock"
 #define BROKER_MAX_FH        128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS    16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
@@ -150,6 +150,8 @@ struct broker_matched {
 struct broker_hello {
 	uint32_t version;      /* BROKER_VERSION */
 	struct broker_fh root; /* the file handle that MOUNT returned */
+	int32_t setter;        /* the thread of the client's process that changes attributes by itself (WANT_SET), as
+				  gettid(2): its changes are the client's own, of which no notice tells; 0: none */
 };
 
 struct broker_hello_reply {
@@ -171,6 +173,8 @@ enum broker_open_flags {
 				       sidecar trusts sees the file's attributes for as long as it has an id */
 	BROKER_OPEN_WATCH = 32, /* with ATTR, of a directory: notices begin before the attributes are read, which tell
 				   BROKER_ATTR_NO_ACL */
+	BROKER_OPEN_WANT_SET = 64, /* with WANT_LOOK, and a credential: attributes may be set by the descriptor, too, as
+				      may_set of the reply tells */
 };
 
 struct broker_open {
@@ -192,6 +196,15 @@ struct broker_open_reply {
 	uint32_t watched; /* BROKER_OPEN_ATTR, and MAKE of a directory: 1 if the sidecar sends notices of its changes.
 				BROKER_OPEN_ATTR of a directory that is not watched begins that, for later requests
 			     unless BROKER_OPEN_WATCH is set. */
+	/*
+	 * Which kinds of attributes (enum broker_set) the client may change by WANT_SET's descriptor, in place of
+	 * SETATTR with BROKER_CHANGE_LAZY: for callers with the credential's uid and gid, as a thread with the
+	 * filesystem ids set_uid and set_gid and no other groups. An error is no answer: then SETATTR gives the answer,
+	 * as for all changes of files with set-id bits or without a name.
+	 */
+	uint32_t may_set;
+	uint32_t set_uid, set_gid;
+	uint32_t pad;
 	struct broker_attr attr;
 };
 
@@ -477,10 +490,10 @@ BROKER_ASSERT(broker_announce, 24);
 BROKER_ASSERT(broker_announced, 56);
 BROKER_ASSERT(broker_status, 8);
 BROKER_ASSERT(broker_matched, 64);
-BROKER_ASSERT(broker_hello, 136);
+BROKER_ASSERT(broker_hello, 140);
 BROKER_ASSERT(broker_hello_reply, 232);
 BROKER_ASSERT(broker_open, 212);
-BROKER_ASSERT(broker_open_reply, 120);
+BROKER_ASSERT(broker_open_reply, 136);
 BROKER_ASSERT(broker_release, 128);
 BROKER_ASSERT(broker_commit, 8);
 BROKER_ASSERT(broker_range, 24);
@@ -502,7 +515,7 @@ BROKER_ASSERT(broker_link, 600);
 BROKER_ASSERT(broker_setattr, 256);
 BROKER_ASSERT(broker_version, 32);
 BROKER_ASSERT(broker_wcc, 128);
-BROKER_ASSERT(broker_made, 392);
+BROKER_ASSERT(broker_made, 408);
 BROKER_ASSERT(broker_changed, 488);
 BROKER_ASSERT(broker_notice, 576);
 #undef BROKER_ASSERT

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/setter/setter.h"
 #include "fuse/daemon.h"
 
 #include <string.h>
@@ -252,6 +253,7 @@ static void quiesce(struct daemon *d)
 		locks_end_waits(fs->locks, -ENOTCONN);
 	server_stop(fs->server);
 	probe_stop(fs->probe);
+	setter_stop(fs->setter);
 	uring_stop(fs->uring);
 }
 
@@ -268,6 +270,7 @@ static void release(struct daemon *d)
 	fs->rights = cache_free(fs->rights);
 	fs->own_names = cache_free(fs->own_names);
 	fs->probe = probe_free(fs->probe);
+	fs->setter = setter_free(fs->setter);
 	fs->idle = idle_ids_free(fs->idle);
 	fs->ids = backing_ids_free(fs->ids);
 	fs->uring = uring_free(fs->uring);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "fuse/setter/setter.h"
 #include "fuse/daemon_parts.h"
 #include "fuse/lease/lease.h"
 #include "fuse/local/idle_ids.h"
@@ -144,6 +145,13 @@ int probe_link_make(struct daemon *d)
 
 	if (o->local == LOCAL_OFF)
 		return 0;
+	r = setter_new(&d->fs.setter);
+	if (r >= 0)
+		p.setter = setter_thread(d->fs.setter);
+	else if (r == -EPERM)
+		log_debug("the daemon cannot act as another user: attributes are set by the sidecar and by the server");
+	else
+		return r;
 	r = probe_new(&p, &d->fs.probe);
 	if (r >= 0)
 		r = lease_new(&d->fs);

@@ -100,6 +100,7 @@ struct nfs_call {
 
 	int error;
 	bool by_sidecar; /* the sidecar has answered in the server's place (fuse/shortcut) */
+	bool by_setter;  /* and that was this daemon, in the sidecar's place (fuse/setter) */
 	bool watched;    /* the sidecar sends notices of changes of fh; MKDIR: of new_fh */
 	bool no_acl;     /* the sidecar says that fh, of LOOKUP or GETATTR, or new_fh, of MKDIR, has no ACL */
 	bool empty;      /* MKDIR: and that new_fh had no name when it was watched already */

@@ -35,6 +35,7 @@ struct probe_options {
 	unsigned reprobe_s;   /* at first; probe_set_reprobe() */
 	bool reserved_port;
 	const char *asker; /* the mount's spec, for the log */
+	pid_t setter;      /* of struct broker_hello, or 0 */
 
 	/* The next two are called on the probe's thread and may block. */
 	/* The root's attributes by NFS. */

@@ -193,7 +193,7 @@ static bool same_state(const struct broker_attr *a, const struct broker_attr *b)
 /* The server may be on this host and still serve another export: both must see the same file behind the root handle. */
 static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 {
-	struct broker_hello body = {.version = BROKER_VERSION, .root = p->root};
+	struct broker_hello body = {.version = BROKER_VERSION, .root = p->root, .setter = p->options.setter};
 	struct broker_attr before, after;
 	struct exchange x;
 	int r;

@@ -24,6 +24,7 @@ struct idle_ids;
 struct lease;
 struct locks;
 struct operations;
+struct setter;
 struct settings;
 struct shortcut;
 
@@ -82,6 +83,7 @@ struct fs {
 	struct idle_ids *idle;
 	struct locks *locks;
 	struct operations *operations; /* the requests in numbers */
+	struct setter *setter;         /* NULL: this process cannot act as other users, or the mount is never local */
 	struct settings *settings;     /* the options of earlier moments */
 	struct probe *probe;           /* NULL with local=off */
 	struct uring *uring;           /* NULL if the daemon must not, or cannot, read and write locally */

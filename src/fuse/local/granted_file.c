@@ -129,6 +129,19 @@ struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i)
 	return granted_file_serves(i->looks, generation) ? granted_file_ref(i->looks) : NULL;
 }
 
+struct granted_file *granted_file_to_set(const struct fs *fs, struct inode *i, uint32_t kinds, uint32_t uid,
+	uint32_t gid)
+{
+	uint64_t generation = fs_generation(fs);
+	const struct setting *may;
+
+	LOCKED(&i->lock);
+	if (!granted_file_serves(i->looks, generation))
+		return NULL;
+	may = &i->looks->setting;
+	return (kinds & ~may->kinds) == 0 && may->uid == uid && may->gid == gid ? granted_file_ref(i->looks) : NULL;
+}
+
 struct granted_file *granted_file_put_looker(struct inode *i, struct granted_file *looker)
 {
 	struct granted_file *old = i->looks;

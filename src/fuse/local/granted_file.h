@@ -9,7 +9,8 @@
  * the writer, or by COMMIT after the session's end.
  *
  * A looker is a granted_file of its own, too. Its descriptor has O_PATH and tells the attributes of a file with a
- * backing id; it has no number. The inode keeps it until it gives its id up.
+ * backing id, and the setter may set them by the descriptor (fuse/setter/); it has no number. The inode keeps it until
+ * it gives its id up.
  *
  * All members are constant, except the atomic members, the part of `file` that belongs to the rings, and writer and
  * writers, which the inode's lock guards.
@@ -30,6 +31,13 @@
 #include "fuse/fs/fs.h"
 #include "io/uring.h"
 
+/* Which attributes the daemon may set by a looker, for which callers, and as whom. Plain value. */
+struct setting {
+	uint32_t kinds; /* enum broker_set; 0: none */
+	uint32_t uid, gid;
+	uint32_t as_uid, as_gid;
+};
+
 struct granted_file {
 	atomic_uint refs;
 	struct fs *fs;
@@ -39,6 +47,7 @@ struct granted_file {
 	bool instead;                /* the kernel has refused a backing id, so the sidecar sent the descriptor */
 	bool root;                   /* granted to a user whom the server sees as root */
 	unsigned writers;            /* open files that write by the writer */
+	struct setting setting;      /* of a looker */
 	uint64_t generation;         /* the session that sent the descriptor; no other session may use it */
 	atomic_bool no_cache;        /* as in struct uring_io */
 	atomic_uint align;           /* bytes: offset, length and buffer of a read are multiples; 1 without O_DIRECT */
@@ -78,6 +87,13 @@ struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
 
 /* The same, or else a reference to the inode's looker of the present session. */
 struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i);
+
+/*
+ * A reference to the inode's looker, by which the setter may change these kinds of attributes (enum broker_set) for a
+ * caller with these ids; or NULL.
+ */
+struct granted_file *granted_file_to_set(const struct fs *fs, struct inode *i, uint32_t kinds, uint32_t uid,
+	uint32_t gid);
 
 /*
  * Gives the inode this looker, if it has a backing id of the looker's session. Returns the reference that is left over:

@@ -72,7 +72,7 @@ static void wish_for_opening(struct open_request *o)
 	offer = open_look_ahead(o->r.fs, &o->wish);
 	o->opening.wants = open_offer_wants(&offer, o->r.fs, &o->wish);
 	if ((o->opening.wants & BROKER_OPEN_WANT_ID) && granted_file_may_look(o->r.fs))
-		o->opening.wants |= BROKER_OPEN_WANT_LOOK;
+		o->opening.wants |= BROKER_OPEN_WANT_LOOK | BROKER_OPEN_WANT_SET;
 	o->r.call.opening = &o->opening;
 }
 

@@ -33,12 +33,18 @@ static void take_descriptor(struct open_request *o)
 }
 
 /* Takes the descriptor by which later opens will see the file's attributes, if one has come. */
-static void take_looker(struct open_request *o, int *fd)
+static void take_looker(struct open_request *o, const struct broker_open_reply *reply, int *fd)
 {
 	if (*fd < 0)
 		return;
 	(void)granted_file_unref(o->looker);
 	o->looker = granted_file_new(o->r.fs, steal_fd(fd), false, 0, o->wish.generation);
+	if (o->looker)
+		o->looker->setting = (struct setting){.kinds = reply->may_set,
+			.uid = o->r.call.cred.uid,
+			.gid = o->r.call.cred.gid,
+			.as_uid = reply->set_uid,
+			.as_gid = reply->set_gid};
 }
 
 /* The name still leads to this file: uses the sidecar's reply to decide about the open. */
@@ -119,7 +125,7 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 	if (reply->backing_id < 0)
 		o->given = steal_fd(fd);
 	else
-		take_looker(o, fd);
+		take_looker(o, reply, fd);
 	open_check_name(o, use_grant);
 }
 
@@ -199,7 +205,7 @@ static void ask_sidecar(struct open_request *o)
 	body.flags = open_offer_wants(&offer, o->r.fs, &o->wish);
 	o->wanted = body.flags;
 	if (o->wanted & BROKER_OPEN_WANT_ID)
-		body.flags |= wants_looker(o);
+		body.flags |= wants_looker(o) ? BROKER_OPEN_WANT_LOOK | BROKER_OPEN_WANT_SET : 0;
 	o->r.asked = attr_clock();
 	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->broker.done = on_granted;
@@ -227,7 +233,7 @@ static void on_hot_attributes(struct broker_call *call, int error, const void *b
 		ask_sidecar(o);
 		return;
 	}
-	take_looker(o, call->fd);
+	take_looker(o, reply, call->fd);
 	open_know_version(o);
 	open_check_name(o, finish_hot);
 }

@@ -70,7 +70,7 @@ enum operation_kind {
 
 /* The last one that was asked for the answer. */
 enum operation_path {
-	OPERATION_BY_DAEMON,  /* nobody: from memory, or a write that goes on behind the writer's back */
+	OPERATION_BY_DAEMON,  /* nobody: from memory, by the setter, or a write that goes on behind the writer's back */
 	OPERATION_BY_SERVER,  /* the NFS server */
 	OPERATION_BY_URING,   /* the backing file, by the daemon's descriptor */
 	OPERATION_BY_SIDECAR, /* the sidecar */

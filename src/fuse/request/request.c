@@ -222,7 +222,7 @@ static void on_call_answered(struct nfs_call *call)
 	struct request *r = CONTAINER_OF(call, struct request, call);
 
 	if (call->by_sidecar)
-		r->operation.path = OPERATION_BY_SIDECAR;
+		r->operation.path = call->by_setter ? OPERATION_BY_DAEMON : OPERATION_BY_SIDECAR;
 	learn_from_answer(r);
 	if (r->fs->shortcut)
 		shortcut_learn(r->fs->shortcut, call);

@@ -8,13 +8,17 @@
 #include "fuse/fs/convert.h"
 #include "fuse/known/known.h"
 #include "fuse/local/backing_ids.h"
+#include "fuse/setter/setter.h"
 #include "fuse/shortcut/shortcut.h"
+#include "setattr/setattr.h"
 
 #define ASK_GIVEN_UP_MS 1000 /* between two questions to a caller whether the answer is wanted */
 
 /* A change on its way. Freed by its end. */
 struct change {
 	struct broker_call broker;
+	struct setter_job job;
+	bool by_setter;   /* the setter has the job, and may end the change at any moment; the lock guards this */
 	struct list node; /* of changes.under_way */
 	struct changes *changes;
 	struct nfs_call *call; /* NULL: given up */
@@ -400,6 +404,75 @@ static void begin(struct change *c, const struct change_message *m, const struct
 	probe_send(c->changes->fs->probe, &c->broker, BROKER_LOOKUP, child, sizeof(*child));
 }
 
+/* ---- SETATTR by the setter ---- */
+
+/* While the setter has the job, nobody gives the call up: the setter's thread may end the change meanwhile. */
+static void set_by_setter(struct change *c, bool by_setter)
+{
+	LOCKED(&c->changes->lock);
+	c->by_setter = by_setter;
+}
+
+/* The setter's thread has done the job; or the sidecar must, which knows the server's answer. */
+static void on_set(struct setter_job *job, int error, const struct nfs_attr *after)
+{
+	struct change *c = CONTAINER_OF(job, struct change, job);
+	struct memory_directory seen = {0};
+	struct nfs_call *call;
+
+	if (error < 0) {
+		set_by_setter(c, false);
+		send_change(c, &(struct change_message){.type = BROKER_SETATTR,
+				       .length = sizeof(job->body),
+				       .body.setattr = job->body});
+		return;
+	}
+	call = take_call(c);
+	if (after)
+		seen = (struct memory_directory){.mtime = after->mtime, .ctime = after->ctime};
+	memory_directory_changed(c->changes->memory, &c->fh, &seen);
+	call->error = 0;
+	call->by_sidecar = call->by_setter = true;
+	call->has_attr = after != NULL;
+	if (after)
+		call->attr = *after;
+	call->attr.fsid = c->changes->fs->fsid;
+	call->dir = (struct nfs_wcc){0};
+	call->done(call);
+	free(c);
+}
+
+/* A looker of the file by which the setter may make the change; NULL if there is none. */
+static struct granted_file *file_to_set(struct fs *fs, const struct nfs_fh *fh, const struct broker_setattr *q)
+{
+	struct inode *i = inode_table_find(fs->inodes, fh);
+	struct granted_file *g = i ? granted_file_to_set(fs, i, q->set, q->cred.uid, q->cred.gid) : NULL;
+
+	(void)inode_unref(fs->inodes, i);
+	return g;
+}
+
+/* True if the setter makes the change, which may have ended by then. */
+static bool set_by_daemon(struct change *c, const struct change_message *m)
+{
+	const struct broker_setattr *q = &m->body.setattr;
+	struct fs *fs = c->changes->fs;
+	struct granted_file *g;
+
+	if (m->type != BROKER_SETATTR || !fs->setter || (q->flags & BROKER_CHANGE_LAZY) == 0 || !setattr_is_whole(q))
+		return false;
+	g = file_to_set(fs, &c->fh, q);
+	if (!g)
+		return false;
+	c->job = (struct setter_job){.file = g, .body = *q, .done = on_set};
+	set_by_setter(c, true);
+	if (setter_take(fs->setter, &c->job))
+		return true;
+	set_by_setter(c, false);
+	(void)granted_file_unref(g);
+	return false;
+}
+
 bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation)
 {
 	struct inode *child = NULL;
@@ -419,7 +492,7 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 	if (c && child)
 		c->doubt.child = child->fh;
 	(void)inode_unref(cs->fs->inodes, child);
-	if (c)
+	if (c && !set_by_daemon(c, &m))
 		begin(c, &m, &lookup);
 	return c != NULL;
 }
@@ -449,7 +522,7 @@ static struct change *next_to_ask(struct changes *cs, uint64_t now, bool *ret_le
 	LIST_FOREACH (pos, &cs->under_way) {
 		struct change *c = CONTAINER_OF(pos, struct change, node);
 
-		if (!c->call)
+		if (!c->call || c->by_setter)
 			continue;
 		if (time_since(c->since, now) >= SHORTCUT_PATIENCE_MS && cs->heard_ms < c->since)
 			cs->stalled = true;

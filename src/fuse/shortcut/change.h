@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Changes of names and attributes through the sidecar: CREATE, MKDIR, MKNOD, SYMLINK, REMOVE, RMDIR, RENAME, LINK, and
- * SETATTR without a size. Each is done once:
+ * SETATTR without a size. Each is done once. The daemon itself sets attributes where it may (fuse/setter/):
  *
  *	change_message.c  a call as a message to the sidecar, and the reply as the call's result
  *	change.c          the way: once sent, a change waits for its reply or for the end of the connection

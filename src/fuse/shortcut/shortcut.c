@@ -256,7 +256,7 @@ static void submit(struct server *server, struct nfs_call *call)
 {
 	struct shortcut *s = of_server(server);
 
-	call->watched = call->no_acl = call->empty = false;
+	call->watched = call->no_acl = call->empty = call->by_setter = false;
 	if (!takes_shortcut(s, call))
 		to_server(&s->memory, call);
 }

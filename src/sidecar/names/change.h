@@ -91,6 +91,12 @@ void name_change_grant(struct name_change *c, const struct grant_context *g, str
  */
 void name_change_look_into(struct name_change *c);
 
+/*
+ * Which kinds of attributes (enum broker_set) a client may change by itself, as the squashed user, because the server
+ * has no rules for them but the kernel's.
+ */
+uint32_t name_change_may_set(const struct grant_context *g);
+
 /* True if the reply is c->made. */
 bool name_change_makes(const struct name_change *c);
 /* The reply: c->made, c->found or c->changed. */

@@ -122,6 +122,18 @@ static bool has_own_rule(const struct grant_context *g, const struct broker_seta
 	return present && (g->server->access(file, cred, true) & NFS_ACCESS_MODIFY) == 0;
 }
 
+uint32_t name_change_may_set(const struct grant_context *g)
+{
+	uint32_t present = BROKER_SET_ATIME_NOW | BROKER_SET_MTIME_NOW, owner = BROKER_SET_UID | BROKER_SET_GID;
+	uint32_t set = BROKER_SET_MODE | BROKER_SET_ATIME | BROKER_SET_MTIME;
+
+	if (!g->at->perms.write)
+		return 0;
+	if (g->server->process == NULL) /* see has_own_rule() */
+		return set | owner | present;
+	return g->at->perms.squash == SQUASH_NONE ? set | owner : set;
+}
+
 static int prepare_setattr(struct name_change *c, const struct grant_context *g)
 {
 	const struct broker_setattr *q = &c->request.setattr;

@@ -62,7 +62,7 @@ struct listener {
 
 /* ---- what happened, to whom ---- */
 
-void own_threads_add(struct own_threads *own)
+void own_threads_add(struct own_threads *own, pid_t thread)
 {
 	unsigned n = atomic_load(&own->count);
 
@@ -71,7 +71,7 @@ void own_threads_add(struct own_threads *own)
 		if (n == NOTICES_THREADS)
 			return;
 	} while (!atomic_compare_exchange_weak(&own->count, &n, n + 1));
-	atomic_store(&own->ids[n], gettid());
+	atomic_store(&own->ids[n], thread);
 }
 
 /* True if the session's client has asked for the change, and it was no write: a write's reply says no attributes. */

@@ -23,6 +23,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "net/wake.h"
 #include "sidecar/backing/export_mount.h"
@@ -31,7 +32,7 @@
 #define NOTICES_QUEUE     256 /* waiting notices of a session, in 140 KB; with more it is in doubt */
 #define NOTICES_OVERFLOWS 3
 #define NOTICES_REST_MS   30000
-#define NOTICES_THREADS   18 /* the session's two, and its workers */
+#define NOTICES_THREADS   19 /* the session's two, its workers, and one of the client's */
 #define NOTICES_PAUSE_MS  1  /* after events that concern nobody */
 
 struct notices;
@@ -47,8 +48,8 @@ struct own_threads {
 	atomic_int ids[NOTICES_THREADS];
 };
 
-/* Adds the calling thread. If there are too many, its changes are noticed. */
-void own_threads_add(struct own_threads *own);
+/* Adds a thread, by its number in this process's pid namespace. If there are too many, its changes are noticed. */
+void own_threads_add(struct own_threads *own, pid_t thread);
 
 /* Makes the group and starts its thread. A negative errno where the kernel or the privileges do not suffice. */
 int notices_new(struct notices **ret);

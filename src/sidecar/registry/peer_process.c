@@ -19,3 +19,8 @@ bool peer_process_is_there(int socket)
 		return errno == ENOPROTOOPT;
 	return syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0 || errno == EPERM;
 }
+
+bool peer_process_has_thread(pid_t process, pid_t thread)
+{
+	return process > 0 && thread > 0 && syscall(SYS_tgkill, process, thread, 0) == 0;
+}

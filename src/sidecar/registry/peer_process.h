@@ -6,6 +6,10 @@
 #pragma once
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* True if the process that connected, or called listen(2), has not been reaped yet. Always true before Linux 6.5. */
 bool peer_process_is_there(int socket);
+
+/* True if the process, by its number for this one, has a thread of that number, and this process may signal it. */
+bool peer_process_has_thread(pid_t process, pid_t thread);

@@ -76,8 +76,9 @@ static int grant_file(struct session *s, struct name_change *c)
 	g.may_register = session_take_place(s, body->open_flags);
 	name_change_grant(c, &g, &grant);
 	session_settle_grant(s, g.may_register, &c->made.fh, body->open_flags, &c->made.open, &grant, at.mount);
-	return grant.given >= 0 ? grant.given
-				: session_descriptor_to_look(s, &c->made.fh, body->open_flags, &at, &c->made.open);
+	return grant.given >= 0
+		       ? grant.given
+		       : session_descriptor_to_look(s, &g, &c->made.fh, body->open_flags, &grant, &c->made.open);
 }
 
 /* True if the change has made something of this type, which the reply describes. */

@@ -182,7 +182,7 @@ static void *work(void *arg)
 	struct file_job job;
 
 	(void)prctl(PR_SET_NAME, "session-worker", 0, 0, 0);
-	own_threads_add(q->own);
+	own_threads_add(q->own, gettid());
 	while (take(q, &job) >= 0) {
 		/*
 		 * If the client does not read, the session ends. The client must not see the end before the last

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
+#include "sidecar/registry/peer_process.h"
 
 #define MATCH_MS        (NONCE_LIFETIME_S * 1000)
 #define HELLO_MS        10000
@@ -115,6 +116,8 @@ int session_on_hello(struct session *s, struct packet *p)
 		log_debug("session %u: HELLO is refused: %s", s->client->number, reason_text(reason));
 		return reply.error;
 	}
+	if (peer_process_has_thread(s->client->account.pid, p->body.hello.setter))
+		own_threads_add(&s->own, p->body.hello.setter);
 	broker_set_export(s->client, reply.export_path);
 	s->begun = true;
 	log_begin(s, reply.export_path);

@@ -109,14 +109,34 @@ void session_settle_grant(struct session *s, bool place, const struct broker_fh 
 		count_open(s, !place, reply);
 }
 
-int session_descriptor_to_look(struct session *s, const struct broker_fh *fh, uint32_t open_flags,
-	const struct location *at, const struct broker_open_reply *reply)
+/* What the client may set, and as whom; nothing unless the request has a credential, of which the grant tells. */
+static void let_set(struct session *s, const struct grant_context *g, uint32_t open_flags, const struct grant *grant,
+	struct broker_open_reply *reply)
 {
+	if ((open_flags & BROKER_OPEN_WANT_SET) == 0 || (open_flags & BROKER_OPEN_ATTR) != 0 ||
+		!locator_same_view(&s->locator, g->at))
+		return;
+	reply->may_set = name_change_may_set(g);
+	reply->set_uid = grant->cred.uid;
+	reply->set_gid = grant->cred.gid;
+}
+
+int session_descriptor_to_look(struct session *s, const struct grant_context *g, const struct broker_fh *fh,
+	uint32_t open_flags, const struct grant *grant, struct broker_open_reply *reply)
+{
+	const struct location *at = g->at;
+	int fd;
+
 	if ((open_flags & BROKER_OPEN_WANT_LOOK) == 0 || !s->trusted || reply->error != 0 ||
 		!S_ISREG(reply->attr.mode) || reply->attr.nlink == 0 || !export_mount_handles_last(at->mount) ||
 		backing_table_find_file(&s->ids, fh, at->mount) == NULL)
 		return -1;
-	return export_mount_open_file(at->mount, &at->handle, EXPORT_MOUNT_PATH_ON_CLONE);
+	let_set(s, g, open_flags, grant, reply);
+	fd = export_mount_open_file(at->mount, &at->handle,
+		reply->may_set != 0 ? EXPORT_MOUNT_PATH : EXPORT_MOUNT_PATH_ON_CLONE);
+	if (fd < 0)
+		reply->may_set = 0;
+	return fd;
 }
 
 /* True if notices come of all changes from this moment on, or at least from the last one before. */
@@ -172,7 +192,7 @@ static int on_open(struct session *s, struct packet *p)
 		(void)listener_watch(s->listener, at.mount, &at.handle, &p->body.open.fh, S_ISDIR(reply.attr.mode));
 	session_settle_grant(s, place, &p->body.open.fh, p->body.open.flags, &reply, &grant, at.mount);
 	if (grant.given < 0)
-		grant.given = session_descriptor_to_look(s, &p->body.open.fh, p->body.open.flags, &at, &reply);
+		grant.given = session_descriptor_to_look(s, &g, &p->body.open.fh, p->body.open.flags, &grant, &reply);
 	r = session_reply(s, p, &reply, grant.given);
 	(void)close_fd(grant.given);
 	return r;

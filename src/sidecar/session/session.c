@@ -241,7 +241,7 @@ static void begin_second(void *session)
 	struct session *s = session;
 
 	(void)prctl(PR_SET_NAME, "session-second", 0, 0, 0);
-	own_threads_add(&s->own);
+	own_threads_add(&s->own, gettid());
 }
 
 /* A relief's keep(). */
@@ -311,7 +311,7 @@ static void serve(struct session *s)
 	if (getrandom(s->proof.challenge, sizeof(s->proof.challenge), 0) != sizeof(s->proof.challenge))
 		return;
 	backing_table_init(&s->ids);
-	own_threads_add(&s->own);
+	own_threads_add(&s->own, gettid());
 	relief_init(&s->relief, begin_second, keep, s);
 	file_jobs_init(&s->jobs, s->client->socket, &s->own, s->client->broker->counters, session_make_change, s);
 	session_enter(s, SESSION_NEW, ANNOUNCE_MS);

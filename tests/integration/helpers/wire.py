@@ -237,8 +237,8 @@ def make_registry(path, uid, boot=None):
 ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 PROVE = 12
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
-WANT_ID, ATTR, WANT_FD, WANT_WRITE, WANT_LOOK = 1, 2, 4, 8, 16
-VERSION = 11
+WANT_ID, ATTR, WANT_FD, WANT_WRITE, WANT_LOOK, WANT_SET = 1, 2, 4, 8, 16, 64
+VERSION = 12
 MAX_RELEASE = 31
 HELLO_REPLY = 232  # bytes of its body
 REASON_BAD_REGISTRY = 6
@@ -360,8 +360,8 @@ class Broker:
             if made is not None:
                 os.close(made)
 
-    def hello(self, root, fuse_fd=None):
-        answer = self.call(HELLO, struct.pack("=I", VERSION) + broker_fh(root), [] if fuse_fd is None else [fuse_fd])
+    def hello(self, root, fuse_fd=None, setter=0):
+        answer = self.call(HELLO, hello_body(root, setter), [] if fuse_fd is None else [fuse_fd])
         return struct.unpack("=iI", answer[:8])
 
     def open(self, handle, uid=0, gid=0, groups=(), flags=WANT_ID):
@@ -388,8 +388,8 @@ def release_body(ids, count=None):
 
 class Grant:
     def __init__(self, body):
-        (self.error, self.reason, self.access, self.id, self.writable, _, self.any_groups, _,
-         self.fileid) = struct.unpack("=iIIiIIIIQ", body[:40])
+        (self.error, self.reason, self.access, self.id, self.writable, _, self.any_groups, _, self.may_set, self.set_uid,
+         self.set_gid, _, self.fileid) = struct.unpack("=iIIiIIIIIIIIQ", body[:56])
 
     def kind(self):
         return "descriptor" if self.id < 0 else "none" if self.id == 0 else "writable" if self.writable else "read-only"
@@ -400,6 +400,10 @@ class Grant:
 
 def broker_fh(handle, length=None):
     return struct.pack("=I128s", len(handle) if length is None else length, handle)
+
+
+def hello_body(root, setter=0, version=VERSION):
+    return struct.pack("=I", version) + broker_fh(root) + struct.pack("=i", setter)
 
 
 def open_body(handle, uid=0, gid=0, groups=(), flags=WANT_ID, ngroups=None, fh_length=None):

@@ -126,12 +126,25 @@ static void nor_is_another_that_has_its_number_by_now(void **state)
 	assert_int_equal(in_process(NULL, make_namespace, listener), 0);
 }
 
+static void a_process_has_its_threads_alone(void **state)
+{
+	pid_t parent = getppid();
+
+	assert_true(peer_process_has_thread(getpid(), getpid()));
+	assert_false(peer_process_has_thread(getpid(), parent));
+	assert_false(peer_process_has_thread(parent, getpid()));
+	assert_false(peer_process_has_thread(getpid(), 0));
+	assert_false(peer_process_has_thread(0, getpid()));
+	assert_false(peer_process_has_thread(-1, getpid()));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_that_is_there_is_seen),
 		cmocka_unit_test(one_that_has_ended_is_not),
 		cmocka_unit_test(nor_is_another_that_has_its_number_by_now),
+		cmocka_unit_test(a_process_has_its_threads_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

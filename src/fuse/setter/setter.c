@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+#include "fuse/setter/setter.h"
+
+#include <cap-ng.h>
+#include <linux/securebits.h>
+#include <semaphore.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/log.h"
+#include "setattr/setattr.h"
+
+struct setter {
+	pthread_t thread;
+	pid_t number;
+	sem_t started;
+	bool able; /* the thread can act as others, and has no groups; constant from `started` on */
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct setter_job *next; /* that the thread has to take, or NULL */
+	bool changing;           /* the thread is changing a file, and may wait */
+	bool stopping;
+};
+
+/* ---- the user, of this thread alone ---- */
+
+/* setfsuid(2) and setfsgid(2) tell no errors; a call with -1 changes nothing and returns the present value. */
+static int become(uint32_t uid, uint32_t gid)
+{
+	(void)setfsgid(gid);
+	(void)setfsuid(uid);
+	return (gid_t)setfsgid((gid_t)-1) == gid && (uid_t)setfsuid((uid_t)-1) == uid ? 0 : -EPERM;
+}
+
+/* The thread's own credential again: root's. */
+static void restore(void)
+{
+	if (become(0, 0) < 0) {
+		log_error("the credential of the thread that sets attributes cannot be restored");
+		abort();
+	}
+}
+
+/* What the thread needs to become others, and what an unsquashed root may do to attributes; no other capabilities. */
+static int raise_capabilities(void)
+{
+	static const unsigned needed[] = {CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_FOWNER};
+
+	capng_clear(CAPNG_SELECT_CAPS);
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++)
+		(void)capng_update(CAPNG_ADD, CAPNG_EFFECTIVE | CAPNG_PERMITTED, needed[i]);
+	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
+}
+
+static int change_as(const struct granted_file *g, const struct broker_setattr *q)
+{
+	int r = become(g->setting.as_uid, g->setting.as_gid);
+
+	if (r >= 0)
+		r = setattr_apply(g->file.fd, q);
+	restore();
+	return r;
+}
+
+/* A file without a name has lost its handle, perhaps: the server's answer would be ESTALE. */
+static int change(const struct setter_job *job)
+{
+	const struct granted_file *g = job->file;
+	struct stat st;
+
+	if (fstat(g->file.fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_nlink == 0 || !setattr_leaves_set_id(&job->body, st.st_mode))
+		return -EOPNOTSUPP;
+	return change_as(g, &job->body);
+}
+
+/* ---- the thread ---- */
+
+/* The next job; NULL at the end. */
+static struct setter_job *wait_for_job(struct setter *s)
+{
+	struct setter_job *job;
+
+	LOCKED(&s->lock);
+	while (!s->next && !s->stopping)
+		(void)pthread_cond_wait(&s->wake, &s->lock);
+	job = STEAL_PTR(s->next);
+	s->changing = job != NULL;
+	return job;
+}
+
+/* From here on the thread does not wait, and may have another job. */
+static void changed(struct setter *s)
+{
+	LOCKED(&s->lock);
+	s->changing = false;
+}
+
+static void make(struct setter *s, struct setter_job *job)
+{
+	struct granted_file *g = job->file;
+	struct nfs_attr after;
+	int r = change(job);
+	bool known = r >= 0 && granted_file_attributes(g, &after) >= 0;
+
+	changed(s);
+	job->done(job, r, known ? &after : NULL); /* which may free the job */
+	(void)granted_file_unref(g);
+}
+
+static void *run(void *arg)
+{
+	struct setter *s = arg;
+	struct setter_job *job;
+
+	(void)prctl(PR_SET_NAME, "setter", 0, 0, 0);
+	s->number = (pid_t)syscall(SYS_gettid);
+	s->able = raise_capabilities() == 0 && become(0, 0) == 0 && getgroups(0, NULL) == 0;
+	(void)sem_post(&s->started);
+	while ((job = wait_for_job(s)) != NULL)
+		make(s, job);
+	return NULL;
+}
+
+/* True if capabilities over files go when this process's filesystem uid becomes another than 0. */
+static bool may_become_others(void)
+{
+	int bits = prctl(PR_GET_SECUREBITS);
+
+	return geteuid() == 0 && bits >= 0 && (bits & SECBIT_NO_SETUID_FIXUP) == 0;
+}
+
+int setter_new(struct setter **ret)
+{
+	struct setter *s = may_become_others() ? calloc(1, sizeof(*s)) : NULL;
+	int r;
+
+	if (!s)
+		return may_become_others() ? -ENOMEM : -EPERM;
+	(void)pthread_mutex_init(&s->lock, NULL);
+	(void)pthread_cond_init(&s->wake, NULL);
+	(void)sem_init(&s->started, 0, 0);
+	r = -pthread_create(&s->thread, NULL, run, s);
+	if (r < 0) {
+		free(s);
+		return r;
+	}
+	while (sem_wait(&s->started) < 0)
+		;
+	*ret = s;
+	if (s->able)
+		return 0;
+	*ret = setter_free(s);
+	return -EPERM;
+}
+
+void setter_stop(struct setter *s)
+{
+	if (!s || s->stopping)
+		return;
+	{
+		LOCKED(&s->lock);
+		s->stopping = true;
+		(void)pthread_cond_signal(&s->wake);
+	}
+	(void)pthread_join(s->thread, NULL);
+}
+
+struct setter *setter_free(struct setter *s)
+{
+	if (!s)
+		return NULL;
+	setter_stop(s);
+	(void)sem_destroy(&s->started);
+	(void)pthread_cond_destroy(&s->wake);
+	(void)pthread_mutex_destroy(&s->lock);
+	free(s);
+	return NULL;
+}
+
+pid_t setter_thread(const struct setter *s)
+{
+	return s->number;
+}
+
+bool setter_take(struct setter *s, struct setter_job *job)
+{
+	LOCKED(&s->lock);
+	if (s->next || s->changing || s->stopping)
+		return false;
+	s->next = job;
+	(void)pthread_cond_signal(&s->wake);
+	return true;
+}
