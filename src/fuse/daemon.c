@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "fuse/setter/setter.h"
 #include "fuse/daemon.h"
 
 #include <string.h>
@@ -22,6 +21,7 @@
 #include "fuse/operations/operations.h"
 #include "fuse/control/control.h"
 #include "fuse/control/settings.h"
+#include "fuse/setter/setter.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"

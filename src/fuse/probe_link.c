@@ -2,12 +2,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "fuse/setter/setter.h"
 #include "fuse/daemon_parts.h"
 #include "fuse/lease/lease.h"
 #include "fuse/local/idle_ids.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/fs/convert.h"
+#include "fuse/setter/setter.h"
 #include "fuse/shortcut/shortcut.h"
 
 static void make_server_look(struct daemon *d, struct nfs_call *look)

@@ -13,7 +13,7 @@
 #include "fuse/local/inode_writes.h"
 #include "fuse/paths/path_request.h"
 
-/* Bytes that one pipe takes, by which the kernel copies: sooner than the sidecar answers. */
+/* The bytes of one pipe, through which the kernel copies sooner than the sidecar answers. */
 #define COPY_BY_KERNEL 65536
 
 struct range_request {

@@ -136,11 +136,14 @@ static bool may_become_others(void)
 
 int setter_new(struct setter **ret)
 {
-	struct setter *s = may_become_others() ? calloc(1, sizeof(*s)) : NULL;
+	struct setter *s;
 	int r;
 
+	if (!may_become_others())
+		return -EPERM;
+	s = calloc(1, sizeof(*s));
 	if (!s)
-		return may_become_others() ? -ENOMEM : -EPERM;
+		return -ENOMEM;
 	(void)pthread_mutex_init(&s->lock, NULL);
 	(void)pthread_cond_init(&s->wake, NULL);
 	(void)sem_init(&s->started, 0, 0);

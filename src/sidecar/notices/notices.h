@@ -40,8 +40,8 @@ struct listener;
 
 /*
  * The threads that make the changes of one session's client, which needs no notice of these: it has the reply, and
- * looks again where it gets none. Threads are added before their first change, and live as long as the listener. Any
- * thread.
+ * looks again where it gets none. They are threads of the sidecar, and the setter of the client (struct broker_hello).
+ * Threads are added before their first change, and live as long as the listener. Any thread.
  */
 struct own_threads {
 	atomic_uint count;
