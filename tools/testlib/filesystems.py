@@ -17,6 +17,7 @@ MKFS = {
 }
 # For --thin, blocks of a page: a write that begins in an existing page succeeds, even if its end fails.
 PAGES = {"ext4": ["-b", "4096"], "xfs": ["-b", "size=4096"], "btrfs": []}
+COARSE = ["-I", "128"]  # for --coarse: ext4's inodes without room for nanoseconds
 LEAST_MB = {"ext4": 8, "xfs": 300, "btrfs": 128, "overlay": 16, "tmpfs": 1}
 RAMDISK = "/dev/ram0"  # in the knfsd guest, whose kernel gets its size; faster than a disk in the guest
 RAMDISK_MB = 1536
@@ -35,16 +36,17 @@ def make_image(size, thin):
     return fd
 
 
-def make_disk(kind, size, where, guests, thin=False):
-    """A new filesystem of this kind, mounted at where: on the guest's disk, or else on a loop device."""
+def make_disk(kind, size, where, guests, more=()):
+    """A new filesystem of this kind, mounted at where: on the guest's disk, or else on a loop device. more: "thin" or
+    "coarse", as the options of tools/testenv."""
     if guests:
         run([*MKFS[kind], guests])
         run(["mount", "-t", kind, guests, where])
     else:
-        backing = make_image(size, thin)
+        backing = make_image(size, "thin" in more)
         path, device = loopdev.attach(backing)
         os.close(backing)
-        run([*MKFS[kind], *(PAGES[kind] if thin else []), path])
+        run([*MKFS[kind], *(PAGES[kind] if "thin" in more else []), *(COARSE if "coarse" in more else []), path])
         run(["mount", "-t", kind, path, where])
         os.close(device)  # the mount holds the loop device now
     shutil.rmtree(where / "lost+found", ignore_errors=True)
@@ -88,5 +90,5 @@ def make(options, where, in_guest):
         run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}/lower,upperdir={layers}/upper,"
              f"workdir={layers}/work,index=on,nfs_export=on,redirect_dir=on", "testenv", where])
     elif kind in MKFS:
-        make_disk(kind, size, where, guests, options.thin)
+        make_disk(kind, size, where, guests, [word for word in ("thin", "coarse") if getattr(options, word)])
     where.chmod(0o755)

@@ -177,6 +177,12 @@ void known_begin_anew(struct fs *fs)
 	inode_table_foreach(fs->inodes, make_kernel_ask, fs);
 }
 
+bool known_is_version(struct inode *i, const struct nfs_attr *attr)
+{
+	LOCKED(&i->lock);
+	return attr_memory_is_version(&i->attrs, attr);
+}
+
 bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms)
 {
 	LOCKED(&i->lock);

@@ -116,6 +116,9 @@ bool known_believed(struct fs *fs, struct inode *i);
  */
 bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms);
 
+/* True if the remembered attributes have this size and these times. */
+bool known_is_version(struct inode *i, const struct nfs_attr *attr);
+
 /* True if the remembered attributes have a later ctime than these. */
 bool known_newer(struct inode *i, const struct nfs_attr *attr);
 

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 
 #include "fuse/fs/convert.h"
+#include "fuse/local/granted_file.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/shortcut/shortcut.h"
 #include "localiofs/reason.h"
 
@@ -48,7 +50,8 @@ struct opendir_request {
 	struct request r;
 	struct fuse_file_info fi;
 	struct broker_call broker;
-	uint64_t state; /* of the directory, before its digest was asked for */
+	uint64_t state;      /* of the directory, before its digest was asked for */
+	uint64_t generation; /* of the session that is asked */
 };
 
 static void reply_opendir(struct opendir_request *o, enum listing_use use)
@@ -89,6 +92,65 @@ static void directory_looked_at(struct nfs_call *call)
 	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
 }
 
+/* True if the sidecar has told that the kernel's listing is right; takes the looker that came with the answer. */
+static bool sidecar_shows(struct opendir_request *o, const struct broker_open_reply *reply, int *fd)
+{
+	struct request *r = &o->r;
+	struct granted_file *looker;
+	struct nfs_attr attr;
+
+	if (reply->attr.fileid != r->inode->fileid)
+		return false;
+	attr_of_broker(r->fs, &reply->attr, &attr);
+	(void)known_attributes_watched(r->fs, r->inode, &attr, r->asked, reply->watched != 0);
+	looker = fd ? granted_file_new(r->fs, steal_fd(fd), false, 0, o->generation) : NULL;
+	if (looker)
+		idle_ids_set_looker(r->fs->idle, r->inode, looker);
+	return listing_is_good(r->fs, r->inode);
+}
+
+static void on_looker(struct broker_call *call, int error, const void *body)
+{
+	struct opendir_request *o = CONTAINER_OF(call, struct opendir_request, broker);
+	const struct broker_open_reply *reply = body;
+
+	if (error < 0 || reply->error < 0)
+		request_send(&o->r, NFS_GETATTR, directory_looked_at);
+	else
+		reply_opendir(o, sidecar_shows(o, reply, call->fd) ? LISTING_KEEP : LISTING_BEGIN);
+}
+
+/* Asks for the directory's attributes, and for a looker, for the next opens. */
+static void ask_looker(struct opendir_request *o)
+{
+	struct broker_open body = {.fh = request_broker_fh(&o->r.inode->fh),
+		.flags = BROKER_OPEN_ATTR | BROKER_OPEN_WANT_LOOK};
+
+	o->generation = fs_generation(o->r.fs);
+	o->broker.done = on_looker;
+	o->r.operation.path = OPERATION_BY_SIDECAR;
+	o->r.asked = attr_clock();
+	shortcut_open(o->r.fs->shortcut, &o->broker, &body);
+}
+
+/* True if the directory's looker shows that the kernel's listing, which is good, is right. */
+static bool looker_shows(const struct request *r)
+{
+	struct granted_file *looker = granted_file_to_look(r->fs, r->inode);
+	uint64_t asked = attr_clock();
+	bool watched = known_has_notices(r->fs, r->inode);
+	struct nfs_attr attr;
+	bool seen = looker && granted_file_attributes(looker, &attr) == 0;
+
+	(void)granted_file_unref(looker);
+	if (!seen || !listing_shows(r->inode, &attr))
+		return false;
+	idle_ids_looked(r->inode);
+	attr.fsid = r->fs->fsid;
+	(void)known_attributes_watched(r->fs, r->inode, &attr, asked, watched);
+	return listing_is_good(r->fs, r->inode);
+}
+
 void directory_ask_digest(struct request *r, struct broker_call *b)
 {
 	struct broker_digest body = {.dir = request_broker_fh(&r->inode->fh),
@@ -124,22 +186,27 @@ static void on_digest(struct broker_call *call, int error, const void *body)
 }
 
 /*
- * The caller may read the directory. A listing that may be good is compared with the sidecar's answer, which also
- * begins the notices without which no listing is good, and without which the kernel may not believe the names that the
- * listing brings.
+ * The caller may read the directory. A listing that may be good is compared with what its looker shows, or with the
+ * sidecar's answer, which also begins the notices without which no listing is good, and without which the kernel may
+ * not believe the names that the listing brings.
  */
 static void opendir_allowed(struct opendir_request *o)
 {
 	struct fs *fs = o->r.fs;
 	bool walks = shortcut_reason(fs->shortcut) == REASON_NONE && known_wants_no_acl(fs, o->r.inode);
 	bool lacks = walks || (!fs_server_remembers(fs) && !known_has_notices(fs, o->r.inode));
+	bool good = listing_is_good(fs, o->r.inode);
 
-	if (listing_needs_digest(fs, o->r.inode)) {
+	if (good && !walks && looker_shows(&o->r)) {
+		reply_opendir(o, LISTING_KEEP);
+	} else if (good && !walks && granted_file_wants_looker(fs, o->r.inode)) {
+		ask_looker(o);
+	} else if (listing_needs_digest(fs, o->r.inode)) {
 		o->state = known_state(o->r.inode);
 		o->broker.done = on_digest;
 		o->r.operation.path = OPERATION_BY_SIDECAR;
 		directory_ask_digest(&o->r, &o->broker);
-	} else if (listing_is_good(fs, o->r.inode) || (lacks && listing_may_begin(fs))) {
+	} else if (good || (lacks && listing_may_begin(fs))) {
 		request_send(&o->r, NFS_GETATTR, directory_looked_at);
 	} else {
 		reply_opendir(o, LISTING_BEGIN);

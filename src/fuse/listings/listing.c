@@ -10,6 +10,19 @@ bool listing_may_begin(const struct fs *fs)
 	return fs->leased != 0;
 }
 
+/* The caller holds the directory's lock. */
+static void set_same(struct inode *dir, uint64_t state)
+{
+	dir->listing = state;
+	dir->listing_parts = LISTING_SAME;
+}
+
+bool listing_shows(struct inode *dir, const struct nfs_attr *attr)
+{
+	LOCKED(&dir->lock);
+	return attr->ctime.tv_nsec != 0 && attr_memory_is_version(&dir->attrs, attr);
+}
+
 bool listing_is_good(struct fs *fs, struct inode *dir)
 {
 	uint64_t state;
@@ -44,8 +57,7 @@ void listing_part(struct inode *dir, uint64_t state)
 	LOCKED(&dir->lock);
 
 	if (dir->listing_parts == LISTING_EMPTY && state != 0) {
-		dir->listing = state;
-		dir->listing_parts = LISTING_SAME;
+		set_same(dir, state);
 	} else if (state == 0 || state != dir->listing) {
 		dir->listing_parts = LISTING_MIXED;
 	}
@@ -63,8 +75,7 @@ void listing_digest(struct inode *dir, uint64_t digest, uint64_t state)
 
 	if (dir->listing_parts != LISTING_WHOLE || dir->listing != digest)
 		return;
-	dir->listing = state;
-	dir->listing_parts = LISTING_SAME;
+	set_same(dir, state);
 }
 
 /* ---- the sum ---- */
@@ -100,8 +111,7 @@ void listing_sum_end(struct listing_sum *s, struct inode *dir, uint64_t offset)
 	s->over = true;
 	LOCKED(&dir->lock);
 	if (s->state != 0 && s->digest == s->proved) {
-		dir->listing = s->state;
-		dir->listing_parts = LISTING_SAME;
+		set_same(dir, s->state);
 	} else {
 		dir->listing = s->digest;
 		dir->listing_parts = LISTING_WHOLE;

@@ -5,6 +5,7 @@
  * each OPENDIR the daemon says whether the kernel may go on to use its listing (FOPEN_KEEP_CACHE): while the mount is
  * local and notices of the directory's changes come, it may if the directory is in the state of which the listing is,
  * and the sidecar, asked with each OPENDIR, tells the attributes of that state. So a listing is as new as the OPENDIR.
+ * A daemon that the sidecar trusts gets a descriptor with that answer, and sees the attributes by itself from then on.
  * Within an open, rewinddir(3) shows changes by others when the kernel hears of new times of the directory
  * (fs/fuse/readdir.c fuse_readdir_cached).
  *
@@ -51,6 +52,14 @@ bool listing_may_begin(const struct fs *fs);
 
 /* True if the kernel's listing is that of the directory's state, as far as this mount knows without a question. */
 bool listing_is_good(struct fs *fs, struct inode *dir);
+
+/*
+ * True if a listing that is good is also that of the directory's present state. attr: the directory's attributes, as a
+ * descriptor shows them now. Each change after a look has its own ctime on the filesystems of which notices come, on a
+ * kernel that can forget names (Linux 6.16). But where time stamps are whole seconds (ext4 with inodes of 128 bytes)
+ * only the sidecar can tell, whose answer comes behind all notices.
+ */
+bool listing_shows(struct inode *dir, const struct nfs_attr *attr);
 
 /*
  * An OPENDIR is about to be answered: adds o to the inode's list of opens, and fills in the flags. Beside other opens

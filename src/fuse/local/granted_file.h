@@ -10,7 +10,7 @@
  *
  * A looker is a granted_file of its own, too. Its descriptor has O_PATH and tells the attributes of a file with a
  * backing id, and the setter may set them by the descriptor (fuse/setter/); it has no number. The inode keeps it until
- * it gives its id up.
+ * it gives its id up. A directory may have a looker, too, as long as it is used (idle_ids.h).
  *
  * All members are constant, except the atomic members, the part of `file` that belongs to the rings, and writer and
  * writers, which the inode's lock guards.
@@ -101,10 +101,11 @@ struct granted_file *granted_file_to_set(const struct fs *fs, struct inode *i, u
  */
 struct granted_file *granted_file_put_looker(struct inode *i, struct granted_file *looker);
 
-/* True if inodes with backing ids may have lookers. With nocto no open looks at its file. */
+/* True if inodes may have lookers. With nocto no open looks at its file. */
 bool granted_file_may_look(const struct fs *fs);
 
-/* True if an inode that has a backing id, or will get one, lacks a looker that it may have. Takes the inode's lock. */
+/* True if an inode that has a backing id, or will get one, or a directory lacks a looker that it may have. Takes the
+ * inode's lock. */
 bool granted_file_wants_looker(const struct fs *fs, struct inode *i);
 
 /*

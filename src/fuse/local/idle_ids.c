@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/local/idle_ids.h"
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "fuse/local/granted_file.h"
+
+struct idle_inodes {
+	struct list listed; /* struct inode.idle, the longest there first */
+	atomic_size_t idle;
+	size_t max; /* constant */
+};
 
 struct idle_ids {
 	struct inode_table *inodes;
 	struct backing_ids *ids;
 
 	pthread_mutex_t lock;
-	struct list listed;  /* struct inode.idle, the longest there first */
-	bool expires;        /* idle_ids_expire() will be called before the first one is due */
-	struct list granted; /* struct inode.granted_node */
-	atomic_size_t idle;
-	size_t max_idle; /* constant */
+	struct idle_inodes files, directories; /* apart, so that directories take no file's place */
+	bool expires;                          /* idle_ids_expire() will be called before the first one is due */
+	struct list granted;                   /* struct inode.granted_node */
 };
+
+static struct idle_inodes *inodes_like(struct idle_ids *d, const struct inode *i)
+{
+	return i->type == S_IFDIR ? &d->directories : &d->files;
+}
 
 int idle_ids_new(struct inode_table *inodes, struct backing_ids *ids, struct idle_ids **ret)
 {
@@ -25,9 +36,11 @@ int idle_ids_new(struct inode_table *inodes, struct backing_ids *ids, struct idl
 	d->inodes = inodes;
 	d->ids = ids;
 	(void)pthread_mutex_init(&d->lock, NULL);
-	list_init(&d->listed);
+	list_init(&d->files.listed);
+	d->files.max = MIN((size_t)IDLE_IDS_MAX, backing_ids_max_descriptors(ids) / 2);
+	list_init(&d->directories.listed);
+	d->directories.max = MIN((size_t)IDLE_IDS_MAX, backing_ids_max_descriptors(ids) / 4);
 	list_init(&d->granted);
-	d->max_idle = MIN((size_t)IDLE_IDS_MAX, backing_ids_max_descriptors(ids) / 2);
 	*ret = d;
 	return 0;
 }
@@ -66,27 +79,6 @@ static struct inode *take_of_others(struct idle_ids *d, uint64_t generation)
 	return NULL;
 }
 
-void idle_ids_end_sessions_but(struct idle_ids *d, uint64_t generation)
-{
-	struct inode *i;
-
-	while ((i = take_of_others(d, generation))) {
-		struct granted_file *gone = NULL;
-
-		{
-			LOCKED(&i->lock);
-			if (i->granted && !granted_file_serves(i->granted, generation)) {
-				/* Of a file that is not open the kernel itself tells the next opener. */
-				if (open_mode_total(&i->mode) > 0)
-					granted_file_take_error(i->granted, i);
-				gone = idle_ids_set_granted(d, i, NULL);
-			}
-		}
-		(void)granted_file_unref(gone);
-		(void)inode_unref(d->inodes, i);
-	}
-}
-
 /* The caller holds the inode's lock. */
 static void enlist(struct idle_ids *d, struct inode *i)
 {
@@ -96,7 +88,7 @@ static void enlist(struct idle_ids *d, struct inode *i)
 	{
 		LOCKED(&d->lock);
 		i->listed_ms = now_ms();
-		list_append(&d->listed, &i->idle);
+		list_append(&inodes_like(d, i)->listed, &i->idle);
 		expires = d->expires;
 		d->expires = true;
 	}
@@ -109,7 +101,7 @@ static void become_idle(struct idle_ids *d, struct inode *i)
 	if (i->idle_since != 0)
 		return;
 	i->idle_since = now_ms();
-	d->idle++;
+	inodes_like(d, i)->idle++;
 	if (!i->listed)
 		enlist(d, i);
 }
@@ -117,7 +109,7 @@ static void become_idle(struct idle_ids *d, struct inode *i)
 static void become_busy(struct idle_ids *d, struct inode *i)
 {
 	if (i->idle_since != 0)
-		d->idle--;
+		inodes_like(d, i)->idle--;
 	i->idle_since = 0;
 }
 
@@ -130,12 +122,34 @@ void idle_ids_opens_changed(struct idle_ids *d, struct inode *i)
 		become_busy(d, i);
 }
 
+void idle_ids_looked(struct inode *dir)
+{
+	LOCKED(&dir->lock);
+	if (dir->idle_since != 0)
+		dir->idle_since = now_ms();
+}
+
+void idle_ids_set_looker(struct idle_ids *d, struct inode *dir, struct granted_file *looker)
+{
+	struct granted_file *old;
+
+	{
+		LOCKED(&dir->lock);
+		old = dir->looks;
+		dir->looks = looker;
+		become_busy(d, dir);
+		become_idle(d, dir);
+	}
+	(void)granted_file_unref(old);
+	idle_ids_trim(d);
+}
+
 /* Takes the first inode off the list, with a reference, if it was listed before that time; NULL otherwise. */
-static struct inode *take_listed(struct idle_ids *d, uint64_t before, uint64_t *ret_listed_ms)
+static struct inode *take_listed(struct idle_ids *d, struct idle_inodes *of, uint64_t before, uint64_t *ret_listed_ms)
 {
 	LOCKED(&d->lock);
-	while (!list_empty(&d->listed)) {
-		struct inode *i = CONTAINER_OF(d->listed.next, struct inode, idle);
+	while (!list_empty(&of->listed)) {
+		struct inode *i = CONTAINER_OF(of->listed.next, struct inode, idle);
 
 		if (i->listed_ms >= before)
 			break;
@@ -176,40 +190,75 @@ static void look_at(struct idle_ids *d, struct inode *i, uint64_t since)
 }
 
 /* An id that was used since it was listed gets a second chance. */
-void idle_ids_trim(struct idle_ids *d)
+static void trim(struct idle_ids *d, struct idle_inodes *of)
 {
 	uint64_t begin = now_ms(), listed_ms;
 	struct inode *i;
 
-	while (d->idle > d->max_idle && (i = take_listed(d, begin, &listed_ms)))
+	while (of->idle > of->max && (i = take_listed(d, of, begin, &listed_ms)))
 		look_at(d, i, listed_ms);
-	while (d->idle > d->max_idle && (i = take_listed(d, UINT64_MAX, &listed_ms)))
+	while (of->idle > of->max && (i = take_listed(d, of, UINT64_MAX, &listed_ms)))
 		look_at(d, i, UINT64_MAX);
 }
 
-int idle_ids_expire(struct idle_ids *d)
+void idle_ids_trim(struct idle_ids *d)
 {
-	uint64_t now = now_ms(), before = now - MIN(now, IDLE_IDS_LOOK_MS), listed_ms;
-	struct inode *i;
-
-	while ((i = take_listed(d, before, &listed_ms)))
-		look_at(d, i, before);
-	LOCKED(&d->lock);
-	d->expires = !list_empty(&d->listed);
-	if (!d->expires)
-		return -1;
-	i = CONTAINER_OF(d->listed.next, struct inode, idle);
-	return (int)(i->listed_ms + IDLE_IDS_LOOK_MS + 1 - now);
+	trim(d, &d->files);
+	trim(d, &d->directories);
 }
 
-void idle_ids_new_session(struct idle_ids *d)
+static void give_back_before(struct idle_ids *d, struct idle_inodes *of, uint64_t before)
 {
 	uint64_t listed_ms;
 	struct inode *i;
 
-	/* An earlier session has registered the ids that are idle now. */
-	while ((i = take_listed(d, UINT64_MAX, &listed_ms)))
-		look_at(d, i, UINT64_MAX);
+	while ((i = take_listed(d, of, before, &listed_ms)))
+		look_at(d, i, before);
+}
+
+/* When the first inode of the list was listed; UINT64_MAX if there is none. The caller holds the lock. */
+static uint64_t first_listed(const struct idle_inodes *of)
+{
+	return list_empty(&of->listed) ? UINT64_MAX : CONTAINER_OF(of->listed.next, struct inode, idle)->listed_ms;
+}
+
+int idle_ids_expire(struct idle_ids *d)
+{
+	uint64_t now = now_ms(), before = now - MIN(now, IDLE_IDS_LOOK_MS), first;
+
+	give_back_before(d, &d->files, before);
+	give_back_before(d, &d->directories, before);
+	LOCKED(&d->lock);
+	first = MIN(first_listed(&d->files), first_listed(&d->directories));
+	d->expires = first != UINT64_MAX;
+	return d->expires ? (int)(first + IDLE_IDS_LOOK_MS + 1 - now) : -1;
+}
+
+void idle_ids_end_sessions_but(struct idle_ids *d, uint64_t generation)
+{
+	struct inode *i;
+
+	while ((i = take_of_others(d, generation))) {
+		struct granted_file *gone = NULL;
+
+		{
+			LOCKED(&i->lock);
+			if (i->granted && !granted_file_serves(i->granted, generation)) {
+				/* Of a file that is not open the kernel itself tells the next opener. */
+				if (open_mode_total(&i->mode) > 0)
+					granted_file_take_error(i->granted, i);
+				gone = idle_ids_set_granted(d, i, NULL);
+			}
+		}
+		(void)granted_file_unref(gone);
+		(void)inode_unref(d->inodes, i);
+	}
+	give_back_before(d, &d->directories, UINT64_MAX);
+}
+
+void idle_ids_new_session(struct idle_ids *d)
+{
+	give_back_before(d, &d->files, UINT64_MAX); /* an earlier session has registered the ids that are idle now */
 }
 
 void idle_ids_inode_freed(struct idle_ids *d, struct inode *i)
@@ -226,5 +275,5 @@ void idle_ids_inode_freed(struct idle_ids *d, struct inode *i)
 
 size_t idle_ids_count(const struct idle_ids *d)
 {
-	return d->idle;
+	return d->files.idle;
 }

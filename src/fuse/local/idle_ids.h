@@ -2,7 +2,8 @@
 /*
  * The backing ids and descriptors of inodes. An id or descriptor is idle if no open file uses it. Idle ones are kept
  * for the next open of the file, but at most for IDLE_IDS_MS, since each pins the server's filesystem, and at most
- * IDLE_IDS_MAX of them.
+ * IDLE_IDS_MAX of them. The looker of a directory (granted_file.h) is always idle, since its last use; of these there
+ * are at most IDLE_IDS_MAX, too.
  *
  * A file that is opened and closed again and again takes no other lock than its inode's: an inode that became idle
  * stays in the list when its id is used again. The list is checked every IDLE_IDS_LOOK_MS.
@@ -15,7 +16,8 @@
 #include "fuse/local/backing_ids.h"
 #include "fuse/node/inode_table.h"
 
-#define IDLE_IDS_MAX     1024 /* or a quarter of the descriptors that the daemon may have, if that is less */
+/* Of files, and of directories; or a quarter and an eighth of the descriptors that the daemon may have, if less. */
+#define IDLE_IDS_MAX     1024
 #define IDLE_IDS_LOOK_MS 15000
 #define IDLE_IDS_MS      (2 * IDLE_IDS_LOOK_MS)
 
@@ -40,8 +42,16 @@ void idle_ids_opens_changed(struct idle_ids *d, struct inode *i);
  */
 struct granted_file *idle_ids_set_granted(struct idle_ids *d, struct inode *i, struct granted_file *g);
 
-/* Gives up the granted files of all other sessions; with 0 of all sessions. The caller holds no inode's lock. */
+/* Gives up the granted files of all other sessions, with 0 of all sessions, and the lookers of all directories. The
+ * caller holds no inode's lock. */
 void idle_ids_end_sessions_but(struct idle_ids *d, uint64_t generation);
+
+/*
+ * Gives the directory this looker in place of the one that it has. The second tells that the looker was used. The
+ * caller holds no inode's lock.
+ */
+void idle_ids_set_looker(struct idle_ids *d, struct inode *dir, struct granted_file *looker);
+void idle_ids_looked(struct inode *dir);
 
 /* Gives idle ids back until the limit holds. The caller holds no inode's lock. */
 void idle_ids_trim(struct idle_ids *d);
@@ -58,4 +68,5 @@ void idle_ids_new_session(struct idle_ids *d);
 /* An inode that is about to be freed gives up its id and descriptor. */
 void idle_ids_inode_freed(struct idle_ids *d, struct inode *i);
 
+/* The idle inodes that are no directories: the idle ids and descriptors by which files are read. */
 size_t idle_ids_count(const struct idle_ids *d);

@@ -106,7 +106,8 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
 
 /*
  * True if the daemon has a descriptor of the backing file: the call has the backing file's attributes then. The kernel
- * asks after each read, because a read may change the time of access.
+ * asks after each read, because a read may change the time of access. A directory that has changed is the sidecar's to
+ * tell of, which sends the notices of its names.
  */
 static bool know_attributes(struct request *r)
 {
@@ -118,7 +119,7 @@ static bool know_attributes(struct request *r)
 	r->asked = attr_clock();
 	error = granted_file_attributes(granted, &r->call.attr);
 	(void)granted_file_unref(granted);
-	if (error < 0)
+	if (error < 0 || (r->inode->type == S_IFDIR && !known_is_version(r->inode, &r->call.attr)))
 		return false;
 	r->call.attr.fsid = r->fs->fsid;
 	r->call.error = 0;

@@ -128,8 +128,8 @@ struct inode {
 	unsigned opening;             /* OPEN requests in progress */
 	struct granted_file *granted; /* the descriptor by which the daemon reads and writes the backing file, or NULL;
 					changes need the list's lock too */
-	struct granted_file *looks;   /* a descriptor that tells the backing file's attributes only, or NULL; it goes
-					 with the backing id */
+	struct granted_file *looks;   /* a descriptor that tells the attributes of the backing file or directory only,
+					 or NULL; that of a file goes with the backing id */
 	struct attr_memory attrs;
 	struct known known;
 	struct named named;
@@ -138,7 +138,8 @@ struct inode {
 	struct list granted_node; /* in a list of idle_ids.h while granted is not NULL */
 	struct list idle;         /* in the list of idle inodes in idle_ids.h; only that list's lock guards it */
 	uint64_t listed_ms;       /* now_ms() when the inode came into that list; the list's lock guards it */
-	uint64_t idle_since;      /* now_ms() when its id or descriptor became idle; 0: none is idle */
+	uint64_t idle_since;      /* now_ms() when its id or descriptor became idle, or a directory's looker was used
+				     last; 0: none is idle */
 	struct write_behind behind;
 	struct list appends;       /* O_APPEND writes that wait for their turn */
 	struct silly_place *silly; /* NULL: the file has no .nfs name */

@@ -121,15 +121,23 @@ static void let_set(struct session *s, const struct grant_context *g, uint32_t o
 	reply->set_gid = grant->cred.gid;
 }
 
+/* Files that a client has as descriptors or ids, and all directories, of which everybody may know the attributes. */
+static bool may_look(const struct session *s, const struct broker_fh *fh, uint32_t open_flags,
+	const struct location *at, const struct broker_attr *attr)
+{
+	if (S_ISDIR(attr->mode))
+		return (open_flags & BROKER_OPEN_ATTR) != 0;
+	return S_ISREG(attr->mode) && backing_table_find_file(&s->ids, fh, at->mount) != NULL;
+}
+
 int session_descriptor_to_look(struct session *s, const struct grant_context *g, const struct broker_fh *fh,
 	uint32_t open_flags, const struct grant *grant, struct broker_open_reply *reply)
 {
 	const struct location *at = g->at;
 	int fd;
 
-	if ((open_flags & BROKER_OPEN_WANT_LOOK) == 0 || !s->trusted || reply->error != 0 ||
-		!S_ISREG(reply->attr.mode) || reply->attr.nlink == 0 || !export_mount_handles_last(at->mount) ||
-		backing_table_find_file(&s->ids, fh, at->mount) == NULL)
+	if ((open_flags & BROKER_OPEN_WANT_LOOK) == 0 || !s->trusted || reply->error != 0 || reply->attr.nlink == 0 ||
+		!export_mount_handles_last(at->mount) || !may_look(s, fh, open_flags, at, &reply->attr))
 		return -1;
 	let_set(s, g, open_flags, grant, reply);
 	fd = export_mount_open_file(at->mount, &at->handle,

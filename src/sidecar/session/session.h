@@ -101,9 +101,9 @@ void session_settle_grant(struct session *s, bool place, const struct broker_fh 
 
 /*
  * requests.c: a descriptor that tells the attributes of a file that has an id, and by which they may be set as the
- * reply tells then; -1 for none. It can neither be read nor written, it is in nobody's way who wants a lease on the
- * file, and the client closes it with the id. A trusted client could open the file by itself; another client gets no
- * descriptor where an id does.
+ * reply tells then, or those of a directory; -1 for none. It can neither be read nor written, it is in nobody's way who
+ * wants a lease on the file, and the client closes it with the id. A trusted client could open the file by itself;
+ * another client gets no descriptor where an id does.
  */
 int session_descriptor_to_look(struct session *s, const struct grant_context *g, const struct broker_fh *fh,
 	uint32_t open_flags, const struct grant *grant, struct broker_open_reply *reply);

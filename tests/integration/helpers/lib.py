@@ -406,6 +406,18 @@ def sidecar_held():
     return held
 
 
+def held_by_daemon(mnt, paths):
+    """Of how many of these files of the server the mount's daemon has a descriptor."""
+    wanted, found = [os.stat(path) for path in paths], 0
+    for fd in os.scandir(f"/proc/{status(mnt)['pid']}/fd"):
+        try:
+            seen = os.stat(fd.path)
+        except OSError:
+            continue  # closed meanwhile
+        found += any(os.path.samestat(seen, one) for one in wanted)
+    return found
+
+
 def sidecar_loads():
     """The number of times that the sidecar has read its exports."""
     return Path("/run/testenv/sidecar.log").read_text().count(" exports of ")

@@ -135,6 +135,21 @@ static void an_open_without_permission_reads_past_the_listing(void **state)
 	close_directory(&first);
 }
 
+static void time_stamps_of_whole_seconds_show_no_listing(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR, 1, 1);
+
+	told(1);
+	list_once();
+	assert_true(listing_shows(dir, &attr));
+	attr.ctime.tv_nsec++;
+	assert_false(listing_shows(dir, &attr));
+	told(0);
+	list_once();
+	attr = attributes(S_IFDIR, 1, 0);
+	assert_false(listing_shows(dir, &attr));
+}
+
 /* ---- the sum ---- */
 
 static const struct hash_key key = {1, 2};
@@ -335,6 +350,7 @@ int main(void)
 		TEST(batches_of_different_states_are_no_listing),
 		TEST(opens_beside_another_read_past_the_listing),
 		TEST(an_open_without_permission_reads_past_the_listing),
+		TEST(time_stamps_of_whole_seconds_show_no_listing),
 		TEST(a_listing_with_the_digest_of_the_directory_is_kept),
 		TEST(the_digest_of_an_earlier_state_proves_nothing),
 		TEST(a_digest_from_before_the_listing_proves_it),
