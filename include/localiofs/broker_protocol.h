@@ -172,8 +172,8 @@ enum broker_open_flags {
 	BROKER_OPEN_WANT_LOOK = 16, /* if the reply has no other descriptor: one with O_PATH, by which a client that the
 				       sidecar trusts sees the file's attributes for as long as it has an id; or, with
 				       ATTR, those of a directory */
-	BROKER_OPEN_WATCH = 32, /* with ATTR, of a directory: notices begin before the attributes are read, which tell
-				   BROKER_ATTR_NO_ACL */
+	BROKER_OPEN_WATCH = 32,     /* of a directory: notices begin before the attributes are read, which tell
+				       BROKER_ATTR_NO_ACL */
 	BROKER_OPEN_WANT_SET = 64, /* with WANT_LOOK, and a credential: attributes may be set by the descriptor, too, as
 				      may_set of the reply tells */
 };
@@ -187,16 +187,17 @@ struct broker_open {
 struct broker_open_reply {
 	int32_t error;      /* of the open: -ESTALE, -EACCES (the export is not for this peer)... */
 	uint32_t reason;    /* of the error, or why the reply has no id */
-	uint32_t access;    /* enum nfs_access (nfs_access.h): the bits that the server grants this credential */
+	uint32_t access;    /* enum nfs_access (nfs_access.h): the bits that the server grants this credential; of a
+				directory READ and LOOKUP alone, which it may grant also where they are not here */
 	int32_t backing_id; /* > 0: an id, registered on the session's fuse descriptor; < 0: the number of the
 				descriptor that travels with the reply, and an id for the requests below; 0: neither.
 				With an id, or with 0, a descriptor that travels is that of WANT_LOOK. */
 	uint32_t writable;  /* 1 if the id may be opened for writing, or the descriptor is O_RDWR instead of O_RDONLY */
 	uint32_t root;      /* 1 if the credential is uid 0 after the squash, which may use reserved blocks */
 	uint32_t any_groups; /* 1 if access does not depend on the credential's other groups */
-	uint32_t watched; /* BROKER_OPEN_ATTR, and MAKE of a directory: 1 if the sidecar sends notices of its changes.
-				BROKER_OPEN_ATTR of a directory that is not watched begins that, for later requests
-			     unless BROKER_OPEN_WATCH is set. */
+	uint32_t watched;    /* BROKER_OPEN_ATTR, BROKER_OPEN_WATCH, and MAKE of a directory: 1 if the sidecar sends
+				notices of its changes. BROKER_OPEN_ATTR of a directory that is not watched begins that,
+				for later requests unless BROKER_OPEN_WATCH is set. */
 	/*
 	 * Which kinds of attributes (enum broker_set) the client may change by WANT_SET's descriptor, in place of
 	 * SETATTR with BROKER_CHANGE_LAZY: for callers with the credential's uid and gid, as a thread with the

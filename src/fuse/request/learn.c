@@ -208,7 +208,9 @@ static void learn(struct request *r)
 	case NFS_ACCESS:
 		if (call->error < 0 || !call->has_attr)
 			break;
-		(void)known_attributes(fs, r->inode, &call->attr, r->asked);
+		(void)known_attributes_watched(fs, r->inode, &call->attr, r->asked, call->watched);
+		if (call->no_acl)
+			known_no_acl(r->inode, &call->attr, r->asked);
 		known_rights(fs, r->inode, &call->cred, call->res.access, r->asked);
 		break;
 	case NFS_READDIR:
@@ -245,16 +247,16 @@ static void note_names(const struct request *r)
 }
 
 /*
- * True if the sidecar should begin notices of the directory, and say whether it has an ACL. Not for GETATTR on a mount
- * on which nobody walks: that mount stays without notices, and asleep.
+ * True if the sidecar should begin notices of the directory, and say whether it has an ACL. Not for GETATTR and ACCESS
+ * on a mount on which nobody walks: that mount stays without notices, and asleep.
  */
 static bool asks_acl(const struct request *r)
 {
-	bool getattr = r->call.proc == NFS_GETATTR && r->inode->type == S_IFDIR &&
-		       nfs_fh_equal(&r->call.fh, &r->inode->fh) && r->fs->shortcut &&
-		       shortcut_reason(r->fs->shortcut) == REASON_NONE;
+	bool about = (r->call.proc == NFS_GETATTR || r->call.proc == NFS_ACCESS) && r->inode->type == S_IFDIR &&
+		     nfs_fh_equal(&r->call.fh, &r->inode->fh) && r->fs->shortcut &&
+		     shortcut_reason(r->fs->shortcut) == REASON_NONE;
 
-	return (r->call.proc == NFS_LOOKUP || getattr) && known_wants_no_acl(r->fs, r->inode);
+	return (r->call.proc == NFS_LOOKUP || about) && known_wants_no_acl(r->fs, r->inode);
 }
 
 void learn_from_question(struct request *r)

@@ -102,6 +102,13 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 	call->done(call);
 }
 
+/* Only the server refuses: it may know more than the sidecar. */
+static bool lacks_rights(const struct nfs_call *call, const struct broker_open_reply *reply)
+{
+	return call->proc == NFS_ACCESS && (call->args.access.bits & ~reply->access) != 0;
+}
+
+/* The answer to GETATTR or to ACCESS. */
 static void attributes_answered(struct broker_call *broker, int error, const void *body)
 {
 	struct question *q = CONTAINER_OF(broker, struct question, broker);
@@ -113,7 +120,7 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 		heard(s);
 	if (!call)
 		return;
-	if (error < 0 || reply->error < 0) {
+	if (error < 0 || reply->error < 0 || lacks_rights(call, reply)) {
 		if (error == 0 && reply->error == -ESTALE)
 			memory_changed(&s->memory, &call->fh);
 		to_server(&s->memory, call);
@@ -125,6 +132,8 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	call->no_acl = (reply->attr.flags & BROKER_ATTR_NO_ACL) != 0;
 	call->has_attr = true;
 	attr_of_broker(s->fs, &reply->attr, &call->attr);
+	if (call->proc == NFS_ACCESS)
+		call->res.access = reply->access;
 	call->done(call);
 }
 
@@ -211,6 +220,21 @@ static bool ask_attributes(struct shortcut *s, struct nfs_call *call)
 	return q != NULL;
 }
 
+/* The rights that an open of a directory needs. */
+static bool ask_access(struct shortcut *s, struct nfs_call *call)
+{
+	struct broker_open body = {.fh = request_broker_fh(&call->fh),
+		.cred = broker_cred_of_nfs(call),
+		.flags = call->asks_acl ? BROKER_OPEN_WATCH : 0};
+	struct question *q = (call->args.access.bits & ~(NFS_ACCESS_READ | NFS_ACCESS_LOOKUP)) == 0
+				     ? ask(s, BROKER_OPEN, call, NULL, attributes_answered)
+				     : NULL;
+
+	if (q)
+		probe_send(s->fs->probe, &q->broker, BROKER_OPEN, &body, sizeof(body));
+	return q != NULL;
+}
+
 static void ask_own(struct shortcut *s, struct broker_call *call, bool stalled, uint32_t type, const void *body,
 	uint32_t size)
 {
@@ -246,6 +270,8 @@ static bool takes_shortcut(struct shortcut *s, struct nfs_call *call)
 		return false;
 	if (call->proc == NFS_LOOKUP)
 		return ask_name(s, call);
+	if (call->proc == NFS_ACCESS)
+		return ask_access(s, call);
 	if (!changes_take(&s->changes, call, generation))
 		return false;
 	will_tick(s);

@@ -14,7 +14,7 @@
 #include "sidecar/backing/filesystem_id.h"
 #include "sidecar/backing/nfs_handle.h"
 
-/* The properties of a regular file that decide about access. */
+/* The properties of a regular file or a directory that decide about access. */
 struct access_file {
 	int fd; /* O_PATH, for the kernel's permission check */
 	mode_t mode;
@@ -94,7 +94,7 @@ struct server_kind {
 	/*
 	 * enum nfs_access: the server's answer to ACCESS, for a squashed credential on a regular file; or a negative
 	 * errno. May change the thread's credentials while it runs (thread_cred). export_writable: the export is not
-	 * read-only.
+	 * read-only. Of a directory READ and EXECUTE, its search, are as the server's READ and LOOKUP, or denied.
 	 */
 	int (*access)(const struct access_file *f, const struct broker_cred *cred, bool export_writable);
 	/*

@@ -268,6 +268,21 @@ static void judge(const struct grant_context *g, const struct access_file *file,
 	register_file(g, file, flags, made, reply, ret);
 }
 
+/*
+ * The rights to read a directory and to search it, as the server's rule grants them. It may grant root more, which is
+ * the server's to say.
+ */
+static void judge_directory(const struct grant_context *g, int fd, const struct statx *stx,
+	const struct broker_cred *cred, struct broker_open_reply *reply)
+{
+	const struct access_file file = file_of(g, fd, stx);
+	int r = g->server->access(&file, cred, false);
+
+	reply->reason = REASON_NOT_REGULAR;
+	if (r > 0)
+		reply->access = (uint32_t)(r & NFS_ACCESS_READ) | ((r & NFS_ACCESS_EXECUTE) ? NFS_ACCESS_LOOKUP : 0);
+}
+
 void grant_open(const struct grant_context *g, const struct broker_open *request, struct broker_open_reply *reply,
 	struct grant *ret)
 {
@@ -298,6 +313,10 @@ void grant_open(const struct grant_context *g, const struct broker_open *request
 	}
 	if (r < 0) {
 		fail(reply, r, reason);
+		return;
+	}
+	if (S_ISDIR(stx.stx_mode)) {
+		judge_directory(g, fd, &stx, &ret->cred, reply);
 		return;
 	}
 	if (!S_ISREG(stx.stx_mode)) {

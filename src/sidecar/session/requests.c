@@ -150,11 +150,9 @@ int session_descriptor_to_look(struct session *s, const struct grant_context *g,
 /* True if notices come of all changes from this moment on, or at least from the last one before. */
 static bool is_watched(struct session *s, const struct broker_open *request, const struct location *at)
 {
-	if ((request->flags & BROKER_OPEN_ATTR) == 0)
-		return false;
-	return (request->flags & BROKER_OPEN_WATCH) != 0
-		       ? listener_watch(s->listener, at->mount, &at->handle, &request->fh, true)
-		       : listener_watches(s->listener, at->mount, &at->handle);
+	if ((request->flags & BROKER_OPEN_WATCH) != 0)
+		return listener_watch(s->listener, at->mount, &at->handle, &request->fh, true);
+	return (request->flags & BROKER_OPEN_ATTR) != 0 && listener_watches(s->listener, at->mount, &at->handle);
 }
 
 /* The ACL is read after the attributes: a notice tells of one that is set in between. */
