@@ -130,7 +130,7 @@ static void ask_looker(struct opendir_request *o)
 	o->broker.done = on_looker;
 	o->r.operation.path = OPERATION_BY_SIDECAR;
 	o->r.asked = attr_clock();
-	shortcut_open(o->r.fs->shortcut, &o->broker, &body);
+	shortcut_look(o->r.fs->shortcut, &o->broker, &body);
 }
 
 /* True if the directory's looker shows that the kernel's listing, which is good, is right. */

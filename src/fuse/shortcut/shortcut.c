@@ -19,6 +19,7 @@ struct question {
 	struct nfs_call *call;   /* of a call; NULL: the NFS server has it */
 	struct broker_call *own; /* a handler's, which is no call; NULL: it got no answer in time */
 	uint32_t type;           /* enum broker_type */
+	bool opens;              /* a file: SHORTCUT_OPEN_PATIENCE_MS */
 	uint64_t since;          /* now_ms() */
 	uint64_t generation;     /* of the session */
 };
@@ -176,8 +177,8 @@ static void will_tick(struct shortcut *s)
 }
 
 /* Remembers a question before it is sent. NULL without memory. */
-static struct question *ask(struct shortcut *s, uint32_t type, struct nfs_call *call, struct broker_call *own,
-	void (*done)(struct broker_call *broker, int error, const void *body))
+static struct question *ask(struct shortcut *s, uint32_t type, bool opens, struct nfs_call *call,
+	struct broker_call *own, void (*done)(struct broker_call *broker, int error, const void *body))
 {
 	struct question *q = calloc(1, sizeof(*q));
 
@@ -188,6 +189,7 @@ static struct question *ask(struct shortcut *s, uint32_t type, struct nfs_call *
 	q->call = call;
 	q->own = own;
 	q->type = type;
+	q->opens = opens;
 	q->since = now_ms();
 	q->generation = fs_generation(s->fs);
 	{
@@ -202,7 +204,7 @@ static bool ask_name(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_lookup body;
 	struct question *q =
-		broker_lookup_of_nfs(call, &body) ? ask(s, BROKER_LOOKUP, call, NULL, lookup_answered) : NULL;
+		broker_lookup_of_nfs(call, &body) ? ask(s, BROKER_LOOKUP, false, call, NULL, lookup_answered) : NULL;
 
 	if (q)
 		probe_send(s->fs->probe, &q->broker, BROKER_LOOKUP, &body, sizeof(body));
@@ -213,7 +215,7 @@ static bool ask_attributes(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_open body = {.fh = request_broker_fh(&call->fh),
 		.flags = BROKER_OPEN_ATTR | (call->asks_acl ? BROKER_OPEN_WATCH : 0)};
-	struct question *q = ask(s, BROKER_OPEN, call, NULL, attributes_answered);
+	struct question *q = ask(s, BROKER_OPEN, false, call, NULL, attributes_answered);
 
 	if (q)
 		probe_send(s->fs->probe, &q->broker, BROKER_OPEN, &body, sizeof(body));
@@ -227,7 +229,7 @@ static bool ask_access(struct shortcut *s, struct nfs_call *call)
 		.cred = broker_cred_of_nfs(call),
 		.flags = call->asks_acl ? BROKER_OPEN_WATCH : 0};
 	struct question *q = (call->args.access.bits & ~(NFS_ACCESS_READ | NFS_ACCESS_LOOKUP)) == 0
-				     ? ask(s, BROKER_OPEN, call, NULL, attributes_answered)
+				     ? ask(s, BROKER_OPEN, false, call, NULL, attributes_answered)
 				     : NULL;
 
 	if (q)
@@ -235,10 +237,11 @@ static bool ask_access(struct shortcut *s, struct nfs_call *call)
 	return q != NULL;
 }
 
-static void ask_own(struct shortcut *s, struct broker_call *call, bool stalled, uint32_t type, const void *body,
+static void ask_own(struct shortcut *s, struct broker_call *call, bool opens, uint32_t type, const void *body,
 	uint32_t size)
 {
-	struct question *q = stalled ? NULL : ask(s, type, NULL, call, own_answered);
+	bool stalled = opens ? s->opens_stalled : s->changes.stalled;
+	struct question *q = stalled ? NULL : ask(s, type, opens, NULL, call, own_answered);
 
 	if (!q) {
 		call->done(call, stalled ? -ETIMEDOUT : -ENOMEM, NULL);
@@ -249,12 +252,17 @@ static void ask_own(struct shortcut *s, struct broker_call *call, bool stalled, 
 
 void shortcut_open(struct shortcut *s, struct broker_call *call, const struct broker_open *body)
 {
-	ask_own(s, call, s->opens_stalled, BROKER_OPEN, body, sizeof(*body));
+	ask_own(s, call, true, BROKER_OPEN, body, sizeof(*body));
+}
+
+void shortcut_look(struct shortcut *s, struct broker_call *call, const struct broker_open *body)
+{
+	ask_own(s, call, false, BROKER_OPEN, body, sizeof(*body));
 }
 
 void shortcut_digest(struct shortcut *s, struct broker_call *call, const struct broker_digest *body)
 {
-	ask_own(s, call, s->changes.stalled, BROKER_DIGEST, body, sizeof(*body));
+	ask_own(s, call, false, BROKER_DIGEST, body, sizeof(*body));
 }
 
 /* True if the sidecar will answer the call, or hand it on. */
@@ -379,7 +387,7 @@ struct server *shortcut_nfs(struct shortcut *s)
 /* ---- questions that wait ---- */
 
 /*
- * Who asked a question that waits too long; its answer will find nobody. False if none does. *ret_opens: it is OPEN.
+ * Who asked a question that waits too long; its answer will find nobody. False if none does. *ret_opens: of a file.
  * *ret_left: questions wait.
  */
 static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret_call, struct broker_call **ret_own,
@@ -389,15 +397,15 @@ static bool take_overdue(struct shortcut *s, uint64_t now, struct nfs_call **ret
 	*ret_left = false;
 	LIST_FOREACH (pos, &s->questions) {
 		struct question *q = CONTAINER_OF(pos, struct question, node);
-		bool waits = q->call || q->own, opens = q->own && q->type == BROKER_OPEN;
-		unsigned patience_ms = opens ? SHORTCUT_OPEN_PATIENCE_MS : SHORTCUT_PATIENCE_MS;
+		bool waits = q->call || q->own;
+		unsigned patience_ms = q->opens ? SHORTCUT_OPEN_PATIENCE_MS : SHORTCUT_PATIENCE_MS;
 
 		*ret_left |= waits;
 		if (!waits || time_since(q->since, now) < patience_ms)
 			continue;
 		*ret_call = STEAL_PTR(q->call);
 		*ret_own = STEAL_PTR(q->own);
-		*ret_opens = opens;
+		*ret_opens = q->opens;
 		return true;
 	}
 	return false;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The shortcut: a struct server in front of the NFS server's, which asks the sidecar first. LOOKUP, GETATTR and the
- * changes of names and attributes (change.h) take it during a session, one call at a time; all other calls go to the
- * NFS server, and so does each call that the sidecar does not answer. The layers above see one server.
+ * The shortcut: a struct server in front of the NFS server's, which asks the sidecar first. LOOKUP, GETATTR, ACCESS for
+ * reading and searching, and the changes of names and attributes (change.h) take it during a session, one call at a
+ * time; all other calls go to the NFS server, and so does each call that the sidecar does not answer. The layers above
+ * see one server.
  *
  * Names take the shortcut only while the session has proved that both give files the same handles: the first names that
  * the NFS server has answered are asked for at the sidecar, too, and SHORTCUT_PROOFS equal answers are the proof.
  *
  * A question that the sidecar has not answered within SHORTCUT_PATIENCE_MS goes to the NFS server, and no call takes
- * the shortcut until the sidecar has answered one. The same is true for OPEN after SHORTCUT_OPEN_PATIENCE_MS: such an
- * open is remote until the file is closed, so it is worth a longer wait; and what the sidecar opens too late is given
- * back. So a sidecar that is stopped, or that waits for a filesystem, delays a process once. A change that was sent
- * waits on, because the sidecar may still do it; and so do fsync and the close of a file that was written locally,
+ * the shortcut until the sidecar has answered one. The same is true for OPEN of a file after SHORTCUT_OPEN_PATIENCE_MS:
+ * such an open is remote until the file is closed, so it is worth a longer wait; and what the sidecar opens too late is
+ * given back. So a sidecar that is stopped, or that waits for a filesystem, delays a process once. A change that was
+ * sent waits on, because the sidecar may still do it; and so do fsync and the close of a file that was written locally,
  * which may take long for the disk's sake.
  *
  * done() of a call runs on the probe's thread, or on that of the NFS server. struct shortcut belongs to the mount; its
@@ -52,11 +53,12 @@ struct server *shortcut_server(struct shortcut *s);
 struct server *shortcut_nfs(struct shortcut *s);
 
 /*
- * Asks the sidecar by BROKER_OPEN or BROKER_DIGEST on behalf of a handler, not of a call. call: the handler's, with
- * done(), which gets the reply, or -ENOTCONN, -ETIMEDOUT or -ENOMEM without one, perhaps before this function returns.
- * Any thread.
+ * Asks the sidecar on behalf of a handler, not of a call: by BROKER_OPEN for a file that is opened, and for attributes
+ * of a directory, or by BROKER_DIGEST. call: the handler's, with done(), which gets the reply, or -ENOTCONN, -ETIMEDOUT
+ * or -ENOMEM without one, perhaps before this function returns. Any thread.
  */
 void shortcut_open(struct shortcut *s, struct broker_call *call, const struct broker_open *body);
+void shortcut_look(struct shortcut *s, struct broker_call *call, const struct broker_open *body);
 void shortcut_digest(struct shortcut *s, struct broker_call *call, const struct broker_digest *body);
 
 /*

@@ -142,6 +142,25 @@ static void an_open_waits_for_its_whole_time(void **state)
 	assert_int_equal(answers, 1);
 }
 
+static void a_look_at_a_directory_waits_as_a_call(void **state)
+{
+	const struct broker_open body = {.flags = BROKER_OPEN_ATTR};
+	struct broker_call call = {.done = on_answer};
+
+	shortcut_look(shortcut, &call, &body);
+	look_at(BEGIN + SHORTCUT_PATIENCE_MS - 1);
+	assert_int_equal(answers, 0);
+	look_at(BEGIN + SHORTCUT_PATIENCE_MS);
+	assert_int_equal(answers, 1);
+	assert_int_equal(last_error, -ETIMEDOUT);
+	lose_connection();
+	shortcut_look(shortcut, &call, &body); /* the sidecar has answered nothing since */
+	assert_int_equal(answers, 2);
+	shortcut_open(shortcut, &call, &body);
+	assert_int_equal(answers, 2);
+	lose_connection();
+}
+
 static void an_open_that_begins_during_the_look_waits_on(void **state)
 {
 	const struct broker_open body = {.flags = BROKER_OPEN_ATTR};
@@ -192,6 +211,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(an_open_waits_for_its_whole_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_look_at_a_directory_waits_as_a_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_open_that_begins_during_the_look_waits_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(attributes_that_are_asked_for_during_the_look_wait_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_change_that_begins_during_the_look_stalls_nothing, setup, teardown),
