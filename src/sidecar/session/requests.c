@@ -191,7 +191,7 @@ static int on_open(struct session *s, struct packet *p)
 	} else if (!tell_attributes(s, &p->body.open, &at, &reply)) {
 		grant_open(&g, &p->body.open, &reply, &grant);
 	}
-	reply.watched = watched;
+	reply.watched = watched && reply.error == 0;
 	if (reply.error == 0)
 		tell_acl(&p->body.open, &at, &reply);
 	if (reply.error == 0 && asks)
