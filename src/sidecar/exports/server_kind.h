@@ -57,7 +57,8 @@ struct server_kind {
 	bool syncs_names;
 	/*
 	 * A directory's attributes before a change and the change are one step for the server: the kernel's holds the
-	 * directory's lock (fs/nfsd/nfsfh.c fh_fill_pre_attrs). The sidecar cannot, and tells none then.
+	 * directory's lock (fs/nfsd/nfsfh.c fh_fill_pre_attrs). The sidecar cannot. So it tells none then, unless the
+	 * client gets notices of the directory, which tell of the changes that come between.
 	 */
 	bool exact_wcc;
 

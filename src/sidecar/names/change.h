@@ -36,6 +36,7 @@ struct name_change {
 	struct location at, at2;
 	struct export_mount *mount; /* of both; the change has a reference */
 	unsigned epoch;             /* the session's, in which the request was read */
+	bool noticed, noticed2;     /* the client gets notices of what others change in the directories of at and at2 */
 	bool stable;                /* makes names stable before the answer */
 	bool may_lend;              /* REMOVE, RENAME: the session may have a descriptor of the file for c->kept */
 

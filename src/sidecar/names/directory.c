@@ -82,10 +82,12 @@ static int find_turn(struct names_directory *d, const struct nfs_handle *h)
 	return r;
 }
 
-int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret)
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool noticed,
+	struct names_directory *ret)
 {
 	const struct nfs_handle *h = &g->at->handle;
-	struct names_directory d = {.fd = export_mount_directory(g->at->mount, h), .exact = g->server->exact_wcc};
+	struct names_directory d = {.fd = export_mount_directory(g->at->mount, h),
+		.exact = g->server->exact_wcc && !noticed};
 	struct access_file file;
 	struct statx stx;
 	int r = d.fd < 0 ? d.fd : find_turn(&d, h);

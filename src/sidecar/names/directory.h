@@ -17,7 +17,7 @@ struct names_directory {
 	int fd; /* O_PATH; -1: none */
 	dev_t device;
 	ino_t inode;
-	bool exact;    /* the server's before is exact, so that the sidecar must not tell one */
+	bool exact;    /* the server's before is exact, so that the sidecar must not tell one without notices */
 	uint64_t turn; /* the directory's number for alone.h, known before its inode */
 	struct alone alone;
 	bool begun; /* of alone */
@@ -49,9 +49,11 @@ int names_open(int dir, const char *name);
 /*
  * Opens the directory at g->at, in which the squashed credential may change names by the server's own rule; the kernel
  * judges later, also whether the mount and its filesystem are writable. The change begins: the attributes that the rule
- * has read are those before it. A negative errno: the server decides.
+ * has read are those before it. noticed: the client gets notices of the directory. A negative errno: the server
+ * decides.
  */
-int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, struct names_directory *ret);
+int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool noticed,
+	struct names_directory *ret);
 void names_directory_close(struct names_directory *d);
 
 /* Reads the attributes before the change once more, after something else than the change has taken time. */

@@ -25,7 +25,7 @@ static int open_directory(struct name_change *c, const struct grant_context *g, 
 {
 	int r = change_squash(c, g, asked);
 
-	return r < 0 ? r : names_directory_open(g, &c->cred, &c->dir);
+	return r < 0 ? r : names_directory_open(g, &c->cred, c->noticed, &c->dir);
 }
 
 static int prepare_make(struct name_change *c, const struct grant_context *g)
@@ -68,7 +68,7 @@ static int prepare_rename(struct name_change *c, const struct grant_context *g, 
 	int r = known ? open_directory(c, g, &q->cred) : -EINVAL;
 
 	if (r >= 0 && !is_same_file(&g->at->handle, &g2->at->handle))
-		r = names_directory_open(g2, &c->cred, &c->dir2);
+		r = names_directory_open(g2, &c->cred, c->noticed2, &c->dir2);
 	/* One directory has one state before the change, and one after it. */
 	if (r >= 0 && c->dir.inode == c->dir2.inode && c->dir.device == c->dir2.device)
 		names_directory_close(&c->dir2);

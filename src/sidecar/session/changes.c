@@ -188,6 +188,13 @@ static int find_places(struct session *s, struct name_change *c, const struct ta
 	return 0;
 }
 
+/* Which directories of the change the session has notices of. */
+static void find_notices(struct session *s, struct name_change *c, const struct target *t)
+{
+	c->noticed = listener_watches(s->listener, c->mount, &c->at.handle);
+	c->noticed2 = t->fh2 != NULL && listener_watches(s->listener, c->mount, &c->at2.handle);
+}
+
 /* What the session adds to the change. */
 static void add_own(struct session *s, struct name_change *c, const struct target *t)
 {
@@ -195,6 +202,8 @@ static void add_own(struct session *s, struct name_change *c, const struct targe
 	/* Before the name is looked up, so that each change is either seen here or noticed. */
 	if (c->type == BROKER_LOOKUP)
 		c->found.watched = listener_watch(s->listener, c->mount, &c->at.handle, t->fh, true);
+	else
+		find_notices(s, c, t);
 	if (c->type == BROKER_SETATTR)
 		c->file = backing_table_copy(&s->ids, t->fh, c->mount);
 	c->may_lend = backing_table_count(&s->ids) > 0;
