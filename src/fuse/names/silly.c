@@ -145,8 +145,9 @@ static void on_directory_attributes(struct nfs_call *call)
 }
 
 /*
- * True if no silly rename is needed, without a question to the server: the mount has no open files, and the owner of
- * the name is known. OPENs of this file wait then until the request ends.
+ * True if no silly rename is needed, without a question to the server: the owner of the name is known, and not open.
+ * OPENs of this file wait then until the request ends. Without notices another client may have given the name of an
+ * open file to what was another's, so the mount must have no open files.
  */
 static bool hold_known(struct request *r, struct inode *directory, const char *name)
 {
@@ -154,7 +155,8 @@ static bool hold_known(struct request *r, struct inode *directory, const char *n
 	struct inode *victim;
 	bool open = false;
 
-	if (fs->open_files + fs->opening > 0 || !known_owner(fs, directory, name, &victim))
+	if ((fs->open_files + fs->opening > 0 && !known_has_notices(fs, directory)) ||
+		!known_owner(fs, directory, name, &victim))
 		return false;
 	if (victim) {
 		LOCKED(&victim->lock);

@@ -77,10 +77,10 @@ static void learn_names(struct request *r, struct outcome first, struct outcome 
 			known_moved(fs, moved, r->inode, r->inode2);
 		if (moved)
 			known_doubt(moved);
+		done = done && moved && r->moves;
+		learn_name(fs, r->inode, call->name, NULL, first, done);
+		learn_name(fs, r->inode2, call->name2, done ? &moved->fh : NULL, second, done);
 		(void)inode_unref(fs->inodes, moved);
-		/* RENAME changes nothing if both names were the same file's, so neither name is known now. */
-		known_name_forget(fs, r->inode, call->name);
-		known_name_forget(fs, r->inode2, call->name2);
 		break;
 	case NFS_REMOVE:
 	case NFS_RMDIR:
@@ -259,9 +259,25 @@ static bool asks_acl(const struct request *r)
 	return (r->call.proc == NFS_LOOKUP || about) && known_wants_no_acl(r->fs, r->inode);
 }
 
+/*
+ * True if a RENAME that is done has moved a name: it changes nothing if both names were the same file's. Other requests
+ * of the mount wait for the kernel's locks of the directories.
+ */
+static bool moves(const struct request *r)
+{
+	struct inode *moved = NULL, *replaced = NULL;
+	bool sure = r->call.proc == NFS_RENAME && known_owner(r->fs, r->inode, r->call.name, &moved) && moved &&
+		    known_owner(r->fs, r->inode2, r->call.name2, &replaced) && moved != replaced;
+
+	(void)inode_unref(r->fs->inodes, moved);
+	(void)inode_unref(r->fs->inodes, replaced);
+	return sure;
+}
+
 void learn_from_question(struct request *r)
 {
 	r->asked = attr_clock();
+	r->moves = moves(r);
 	r->changes = call_changes(r);
 	r->changed = r->changed || r->changes;
 	r->call.asks_acl = asks_acl(r);

@@ -33,6 +33,7 @@ struct request {
 	bool decoy;     /* the caller gets a decoy of the entry (special_file.h) */
 	uint64_t asked; /* attr_clock() when the call was sent, or could have been sent */
 	bool changes;   /* the present call changes an inode, and known_change_begin() was called */
+	bool moves;     /* a RENAME of a name that is surely another file's than the new name */
 	bool changed;   /* the request has changed an inode; the kernel must not cache the answer's attributes */
 	bool looked;    /* the request has made the server look at the entry's file (server_refresh.h) */
 	bool listed;    /* of a listing: nothing has changed the entry's file since the server told its attributes */
