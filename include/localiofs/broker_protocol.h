@@ -170,8 +170,8 @@ enum broker_open_flags {
 	BROKER_OPEN_WANT_FD = 4,    /* send a descriptor; together with WANT_ID: if the kernel refuses the id */
 	BROKER_OPEN_WANT_WRITE = 8, /* with WANT_FD: a descriptor for reading and writing, if the rules allow it */
 	BROKER_OPEN_WANT_LOOK = 16, /* if the reply has no other descriptor: one with O_PATH, by which a client that the
-				       sidecar trusts sees the file's attributes for as long as it has an id; or, with
-				       ATTR, those of a directory */
+				       sidecar trusts sees the file's attributes for as long as it has an id; or those
+				       of a directory */
 	BROKER_OPEN_WATCH = 32,     /* of a directory: notices begin before the attributes are read, which tell
 				       BROKER_ATTR_NO_ACL */
 	BROKER_OPEN_WANT_SET = 64, /* with WANT_LOOK, and a credential: attributes may be set by the descriptor, too, as

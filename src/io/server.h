@@ -92,7 +92,7 @@ struct nfs_call {
 	} args;
 	/* CREATE: -EEXIST when the name exists, unless an earlier sending of this call has made the file. */
 	bool exclusive;
-	struct opening *opening;         /* CREATE: the opener's (fuse/shortcut/shortcut.h), or NULL */
+	struct opening *opening;         /* CREATE, ACCESS: the opener's (fuse/shortcut/shortcut.h), or NULL */
 	bool asks_acl;                   /* LOOKUP, and GETATTR of a directory: no_acl is wanted */
 	bool same_clock;                 /* CREATE: the server has this host's clock, because it is on this host */
 	struct nfs_verf create_verf;     /* the server's: names an exclusive CREATE */

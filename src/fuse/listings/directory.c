@@ -50,8 +50,9 @@ struct opendir_request {
 	struct request r;
 	struct fuse_file_info fi;
 	struct broker_call broker;
-	uint64_t state;      /* of the directory, before its digest was asked for */
-	uint64_t generation; /* of the session that is asked */
+	struct opening opening; /* a looker that comes with the answer to ACCESS */
+	uint64_t state;         /* of the directory, before its digest was asked for */
+	uint64_t generation;    /* of the session that is asked */
 };
 
 static void reply_opendir(struct opendir_request *o, enum listing_use use)
@@ -92,20 +93,26 @@ static void directory_looked_at(struct nfs_call *call)
 	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
 }
 
+/* Gives the directory a looker, for the next opens; takes *fd, which may be -1. */
+static void take_looker(const struct request *r, uint64_t generation, int *fd)
+{
+	struct granted_file *looker = *fd < 0 ? NULL : granted_file_new(r->fs, steal_fd(fd), false, 0, generation);
+
+	if (looker)
+		idle_ids_set_looker(r->fs->idle, r->inode, looker);
+}
+
 /* True if the sidecar has told that the kernel's listing is right; takes the looker that came with the answer. */
 static bool sidecar_shows(struct opendir_request *o, const struct broker_open_reply *reply, int *fd)
 {
 	struct request *r = &o->r;
-	struct granted_file *looker;
 	struct nfs_attr attr;
 
 	if (reply->attr.fileid != r->inode->fileid)
 		return false;
 	attr_of_broker(r->fs, &reply->attr, &attr);
 	(void)known_attributes_watched(r->fs, r->inode, &attr, r->asked, reply->watched != 0);
-	looker = fd ? granted_file_new(r->fs, steal_fd(fd), false, 0, o->generation) : NULL;
-	if (looker)
-		idle_ids_set_looker(r->fs->idle, r->inode, looker);
+	take_looker(r, o->generation, fd);
 	return listing_is_good(r->fs, r->inode);
 }
 
@@ -232,6 +239,8 @@ static void opendir_done(struct nfs_call *call)
 	} else if (error < 0) {
 		request_end_error(&o->r, error);
 	} else {
+		if (o->opening.session != 0)
+			take_looker(&o->r, o->opening.session, &o->opening.fd);
 		opendir_allowed(o);
 	}
 }
@@ -239,6 +248,11 @@ static void opendir_done(struct nfs_call *call)
 /* LOOKUP as well: a caller who lists a directory usually looks up its names next. */
 static void ask_access(struct opendir_request *o)
 {
+	opening_drop(o->r.fs, &o->opening);
+	if (listing_may_begin(o->r.fs) && granted_file_wants_looker(o->r.fs, o->r.inode)) {
+		o->opening.wants = BROKER_OPEN_WANT_LOOK;
+		o->r.call.opening = &o->opening;
+	}
 	o->r.call.args.access.bits = NFS_ACCESS_READ | NFS_ACCESS_LOOKUP;
 	request_send(&o->r, NFS_ACCESS, opendir_done);
 }

@@ -115,6 +115,8 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	struct question *q = CONTAINER_OF(broker, struct question, broker);
 	const struct broker_open_reply *reply = body;
 	struct shortcut *s = q->shortcut;
+	uint64_t generation = q->generation;
+	int *fd = broker->fd;
 	struct nfs_call *call = take_call(q);
 
 	if (error == 0)
@@ -135,6 +137,11 @@ static void attributes_answered(struct broker_call *broker, int error, const voi
 	attr_of_broker(s->fs, &reply->attr, &call->attr);
 	if (call->proc == NFS_ACCESS)
 		call->res.access = reply->access;
+	if (call->proc == NFS_ACCESS && call->opening)
+		*call->opening = (struct opening){.wants = call->opening->wants,
+			.session = generation,
+			.reply = *reply,
+			.fd = fd ? steal_fd(fd) : -1};
 	call->done(call);
 }
 
@@ -227,7 +234,7 @@ static bool ask_access(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_open body = {.fh = request_broker_fh(&call->fh),
 		.cred = broker_cred_of_nfs(call),
-		.flags = call->asks_acl ? BROKER_OPEN_WATCH : 0};
+		.flags = (call->asks_acl ? BROKER_OPEN_WATCH : 0) | (call->opening ? call->opening->wants : 0)};
 	struct question *q = (call->args.access.bits & ~(NFS_ACCESS_READ | NFS_ACCESS_LOOKUP)) == 0
 				     ? ask(s, BROKER_OPEN, false, call, NULL, attributes_answered)
 				     : NULL;

@@ -31,7 +31,8 @@ struct shortcut;
 
 /*
  * CREATE through the sidecar: the wishes of the file's opener for the backing file, and the sidecar's reply, as to
- * BROKER_OPEN in that session. Belongs to the opener, who sets wants. Plain value.
+ * BROKER_OPEN in that session. ACCESS of a directory: the same, with no wish but BROKER_OPEN_WANT_LOOK. Belongs to the
+ * opener, who sets wants. Plain value.
  */
 struct opening {
 	uint32_t wants;   /* BROKER_OPEN_WANT_ flags */

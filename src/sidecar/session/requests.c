@@ -114,7 +114,7 @@ static void let_set(struct session *s, const struct grant_context *g, uint32_t o
 	struct broker_open_reply *reply)
 {
 	if ((open_flags & BROKER_OPEN_WANT_SET) == 0 || (open_flags & BROKER_OPEN_ATTR) != 0 ||
-		!locator_same_view(&s->locator, g->at))
+		!S_ISREG(reply->attr.mode) || !locator_same_view(&s->locator, g->at))
 		return;
 	reply->may_set = name_change_may_set(g);
 	reply->set_uid = grant->cred.uid;
@@ -122,12 +122,10 @@ static void let_set(struct session *s, const struct grant_context *g, uint32_t o
 }
 
 /* Files that a client has as descriptors or ids, and all directories, of which everybody may know the attributes. */
-static bool may_look(const struct session *s, const struct broker_fh *fh, uint32_t open_flags,
-	const struct location *at, const struct broker_attr *attr)
+static bool may_look(const struct session *s, const struct broker_fh *fh, const struct location *at,
+	const struct broker_attr *attr)
 {
-	if (S_ISDIR(attr->mode))
-		return (open_flags & BROKER_OPEN_ATTR) != 0;
-	return S_ISREG(attr->mode) && backing_table_find_file(&s->ids, fh, at->mount) != NULL;
+	return S_ISDIR(attr->mode) || (S_ISREG(attr->mode) && backing_table_find_file(&s->ids, fh, at->mount) != NULL);
 }
 
 int session_descriptor_to_look(struct session *s, const struct grant_context *g, const struct broker_fh *fh,
@@ -137,7 +135,7 @@ int session_descriptor_to_look(struct session *s, const struct grant_context *g,
 	int fd;
 
 	if ((open_flags & BROKER_OPEN_WANT_LOOK) == 0 || !s->trusted || reply->error != 0 || reply->attr.nlink == 0 ||
-		!export_mount_handles_last(at->mount) || !may_look(s, fh, open_flags, at, &reply->attr))
+		!export_mount_handles_last(at->mount) || !may_look(s, fh, at, &reply->attr))
 		return -1;
 	let_set(s, g, open_flags, grant, reply);
 	fd = export_mount_open_file(at->mount, &at->handle,
