@@ -319,7 +319,7 @@ void known_openers_change(struct inode *i);
 /*
  * Looks a name up in the remembered names, as far as lookupcache= allows. 0: the file's inode with a reference, its
  * attributes, and for how many seconds the kernel may believe them. -ENOENT: the directory has no such name. -EAGAIN:
- * the server must be asked.
+ * the server must be asked; if *ret is not NULL, only for the attributes of this inode, of which it is a reference.
  */
 int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struct nfs_cred *cred, struct inode **ret,
 	struct nfs_attr *ret_attr, double *ret_seconds);

@@ -214,6 +214,7 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 	uint64_t epoch;
 	bool known;
 
+	*ret = NULL;
 	if (fs->options->lookupcache == LOOKUP_CACHE_NONE || !walk(fs, dir, &epoch) ||
 		!known_may_search(fs, dir, epoch, cred) || !find_or_lacks(fs, dir, epoch, name, &fh))
 		return -EAGAIN;
@@ -233,12 +234,8 @@ int known_lookup(struct fs *fs, struct inode *dir, const char *name, const struc
 		known = *ret_seconds > 0;
 		*ret_seconds = i->known.asked < i->known.expired ? 0 : known_told(i, *ret_seconds);
 	}
-	if (!known) {
-		(void)inode_unref(fs->inodes, i);
-		return -EAGAIN;
-	}
 	*ret = i;
-	return 0;
+	return known ? 0 : -EAGAIN;
 }
 
 struct inode *known_file(struct fs *fs, struct inode *dir, const char *name)

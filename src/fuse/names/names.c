@@ -14,6 +14,7 @@
 #include "fuse/names/silly.h"
 #include "fuse/names/silly_removal.h"
 #include "fuse/fs/convert.h"
+#include "fuse/local/granted_file.h"
 #include "fuse/request/entry.h"
 #include "fuse/request/special_file.h"
 
@@ -45,6 +46,24 @@ static void lookup_done(struct nfs_call *call)
 		request_find_entry(from_call(call), special_file_reply_entry);
 }
 
+/*
+ * True if a descriptor shows the attributes of the file that is known to have the name. The kernel gets them without a
+ * timeout, since nothing tells of local writes.
+ */
+static bool shows(struct request *r, struct inode *i, struct nfs_attr *ret)
+{
+	struct granted_file *looker = i->type == S_IFREG ? granted_file_to_look(r->fs, i) : NULL;
+	uint64_t asked = attr_clock();
+	bool seen = looker && granted_file_attributes(looker, ret) == 0 && ret->nlink > 0;
+
+	(void)granted_file_unref(looker);
+	if (!seen)
+		return false;
+	ret->fsid = r->fs->fsid;
+	(void)known_attributes(r->fs, i, ret, asked);
+	return true;
+}
+
 static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct request *r = request_new_ids(req, parent, name);
@@ -63,7 +82,12 @@ static void op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	else
 		request_groups_for_sidecar(r); /* what is known of the directory answers nothing */
 	known = known_lookup(r->fs, r->inode, name, &r->call.cred, &i, &attr, &seconds);
+	if (known == -EAGAIN && i && shows(r, i, &attr)) {
+		known = 0;
+		seconds = 0;
+	}
 	if (known == -EAGAIN) {
+		(void)inode_unref(r->fs->inodes, i);
 		request_send(r, NFS_LOOKUP, lookup_done);
 		return;
 	}
