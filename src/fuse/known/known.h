@@ -32,6 +32,9 @@
  *
  * The users who may open a file are remembered apart from its attributes, because each write changes the attributes. An
  * entry is valid for acregmin, and until this mount changes the file's mode, owner or ACL, or learns of such a change.
+ * After acregmin an open for reading still goes by it, if a descriptor shows that the file's ctime has not changed:
+ * mode, owner and ACL have not either. Not so for writing and executing: a mount that becomes read-only or noexec
+ * changes no file.
  *
  * A hot open is an open that needs no question about permission: the inode has a backing id or a descriptor, and the
  * sidecar's answer to an earlier open with the same credential is still valid (struct opener). The open asks the
@@ -78,6 +81,7 @@
 #define KNOWN_COMPANY_MS 2000 /* for so long a noticed change by others may be under way in the NFS server */
 #define KNOWN_WATCHED_MS 600000 /* for so long the kernel may believe names of a directory of which notices come */
 #define KNOWN_RIGHTS     65536
+#define KNOWN_SETTLED_S  3  /* a change that comes so long after another has a ctime of its own on each filesystem */
 #define KNOWN_WALKS      32 /* after so many lookups in a directory the question for its ACL is worth its cost */
 
 struct fs;
@@ -258,14 +262,19 @@ struct opener {
 	bool any_groups;         /* the answer is the same for any groups with this uid and gid */
 	uint64_t session;        /* probe_generation() of the session that answered */
 	uint32_t mode, uid, gid; /* the file's when the sidecar answered */
+	struct timespec ctime;   /* the same; 0 if a later change could have the same ctime (KNOWN_SETTLED_S) */
+	bool expired;            /* after acregmin; set by known_may_open() */
 };
 
-/* Remembers the sidecar's answer for the credential. asked: attr_clock() when the question was sent. */
+/*
+ * Remembers the sidecar's answer for the credential. asked: attr_clock() when the question was sent. o->ctime is the
+ * file's in the answer.
+ */
 void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked);
 
 /*
- * True if an answer for the credential is remembered and valid; *ret is the answer. has_groups: the credential includes
- * the caller's groups; without them only an answer with any_groups counts.
+ * True if an answer for the credential is remembered, and valid or expired; *ret is the answer. has_groups: the
+ * credential includes the caller's groups; without them only an answer with any_groups counts.
  */
 bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret);
 

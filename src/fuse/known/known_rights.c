@@ -52,6 +52,14 @@ struct told_opener {
 	uint64_t until_ms;
 };
 
+/* The server, on whose host this is, has the same clock. */
+static bool is_settled(const struct timespec *ctime)
+{
+	struct timespec now;
+
+	return clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec - ctime->tv_sec > KNOWN_SETTLED_S;
+}
+
 void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked)
 {
 	struct told_opener told;
@@ -63,21 +71,22 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 		return;
 	memset(&told, 0, sizeof(told)); /* the padding is stored in the cache, too */
 	told.opener = *o;
+	if (!is_settled(&o->ctime))
+		told.opener.ctime = (struct timespec){0};
 	told.asked = asked;
 	told.until_ms = now_ms() + known_limits(fs->options, i).min * UINT64_C(1000);
 	size = opener_key(&k, i, cred, o->any_groups);
 	cache_put(fs->rights, &k, size, &told, sizeof(told));
 }
 
-/* True if the sidecar's answer to an open with this credential is remembered and valid. The caller holds the lock. */
+/* True if the sidecar's answer to an open with this credential is remembered. The caller holds the lock. */
 static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred *cred, bool any_groups,
 	struct told_opener *ret)
 {
 	struct known_key k;
 	size_t size = opener_key(&k, i, cred, any_groups);
 
-	return cache_get(fs->rights, &k, size, ret, sizeof(*ret)) && ret->asked >= fs->went_stale &&
-	       ret->until_ms > now_ms();
+	return cache_get(fs->rights, &k, size, ret, sizeof(*ret)) && ret->asked >= fs->went_stale;
 }
 
 bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret)
@@ -89,6 +98,7 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 		(!was_told(fs, i, cred, true, &told) && !(has_groups && was_told(fs, i, cred, false, &told))))
 		return false;
 	*ret = told.opener;
+	ret->expired = told.until_ms <= now_ms();
 	return true;
 }
 

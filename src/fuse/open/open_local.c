@@ -118,7 +118,8 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 				.session = o->wish.generation,
 				.mode = o->r.call.attr.mode,
 				.uid = o->r.call.attr.uid,
-				.gid = o->r.call.attr.gid},
+				.gid = o->r.call.attr.gid,
+				.ctime = o->r.call.attr.ctime},
 			o->r.asked);
 	open_know_version(o);
 	o->reply = *reply;
@@ -156,16 +157,25 @@ bool open_made(struct open_request *o)
 	return true;
 }
 
+/* True if the answer to an earlier open is valid, or is so where the file has not changed since (has_other_rights()).
+ */
+static bool may_be_valid(const struct open_request *o)
+{
+	bool reads = (o->fi.flags & O_ACCMODE) == O_RDONLY && !o->exec;
+
+	return !o->known.expired || (reads && o->known.ctime.tv_sec != 0);
+}
+
 /*
- * True if an earlier answer of the sidecar, still valid, allows this credential to open the file, and the backing id or
- * descriptor is there. An open for reading then needs no groups of the caller, if the groups do not matter.
+ * True if an earlier answer of the sidecar allows this credential to open the file, and the backing id or descriptor is
+ * there. An open for reading then needs no groups of the caller, if the groups do not matter.
  */
 static bool is_hot(struct open_request *o)
 {
 	struct inode *i = o->r.inode;
 	struct open_offer offer;
 
-	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->r.has_groups, &o->known) ||
+	if (!known_may_open(o->r.fs, i, &o->r.call.cred, o->r.has_groups, &o->known) || !may_be_valid(o) ||
 		o->known.session != o->wish.generation || open_permission(o, o->known.access) < 0)
 		return false;
 	LOCKED(&i->lock);
@@ -181,6 +191,8 @@ static bool has_other_rights(const struct open_request *o)
 {
 	const struct nfs_attr *now = &o->r.call.attr;
 
+	if (o->known.expired && !timespec_is_same(&now->ctime, &o->known.ctime))
+		return true;
 	return now->mode != o->known.mode || now->uid != o->known.uid || now->gid != o->known.gid;
 }
 
@@ -240,8 +252,8 @@ static void on_hot_attributes(struct broker_call *call, int error, const void *b
 
 /*
  * A hot open needs no grant. But close-to-open demands the file's present attributes, from a descriptor or from the
- * sidecar; if they show another mode or owner, the sidecar decides anew. With nocto the open does not look at the file:
- * the kernel only forgets its size and times.
+ * sidecar; if they show another mode or owner, or another ctime after acregmin, the sidecar decides anew. With nocto
+ * the open does not look at the file: the kernel only forgets its size and times.
  */
 bool open_hot(struct open_request *o)
 {
@@ -255,7 +267,7 @@ bool open_hot(struct open_request *o)
 	granted = fs->options->nocto ? granted_file_of(fs, i) : granted_file_to_look(fs, i);
 	seen = granted && granted_file_attributes(granted, &o->r.call.attr) == 0;
 	(void)granted_file_unref(granted);
-	if (seen && has_other_rights(o))
+	if (seen ? has_other_rights(o) : o->known.expired)
 		return false;
 	if (seen) {
 		open_know_version(o);
