@@ -10,6 +10,11 @@
 #include "fuse/names/silly_removal.h"
 #include "fuse/shortcut/shortcut.h"
 
+/* How often the .nfs name of an open file is looked up that is to be removed: for a quarter of a second, as RMDIR
+ * waits.
+ */
+#define SILLY_TRIES 9
+
 /*
  * The silly rename of one file (the victim). It has a call of its own, so that the request's call is unchanged when the
  * request goes on.
@@ -25,6 +30,7 @@ struct silly {
 	bool linked;             /* the victim gets a second name by LINK, and keeps its first name */
 	uint32_t owner;          /* the victim's uid */
 	uint64_t asked;          /* attr_clock() when LOOKUP was sent */
+	unsigned tries;          /* how often the name was a .nfs name */
 	char name[sizeof(((struct silly_place *)NULL)->name)];
 	struct nfs_fh dir;
 	const char *victim_name;   /* the request's string */
@@ -228,12 +234,43 @@ static bool asks_for_links(const struct silly *s, const struct nfs_call *call)
 	       (!call->by_sidecar && shortcut_is_behind(s->r->fs->shortcut, &s->victim->fh, s->asked));
 }
 
+static void on_victim_looked_up(struct nfs_call *call);
+
+static void ask_for_victim(struct silly *s)
+{
+	s->call.proc = NFS_LOOKUP;
+	s->call.done = on_victim_looked_up;
+	s->asked = attr_clock();
+	server_submit(s->r->fs->server, &s->call);
+}
+
+/*
+ * The name is the .nfs name of an open file: -EBUSY, as from fs/nfs/dir.c nfs_unlink. But the kernel sends RELEASE some
+ * time after close(2), and then the name goes.
+ */
+static void wait_for_release(struct silly *s)
+{
+	if (++s->tries == SILLY_TRIES) {
+		silly_end(s, -EBUSY);
+		return;
+	}
+	s->victim = inode_unref(s->r->fs->inodes, s->victim);
+	s->call.delay_ms = 1U << (s->tries - 1);
+	ask_for_victim(s);
+}
+
 static void on_victim_looked_up(struct nfs_call *call)
 {
 	struct silly *s = CONTAINER_OF(call, struct silly, call);
 	struct request *r = s->r;
 	bool open = false, is_silly = false;
 
+	call->delay_ms = 0;
+	/* The .nfs name was removed meanwhile, as UNLINK should do. */
+	if (call->error == -ENOENT && s->tries > 0 && s->ends_request) {
+		silly_end(s, 0);
+		return;
+	}
 	/* The victim is not known, so it may be open: its name must stay. */
 	if (call->error < 0 && call->error != -ENOENT) {
 		silly_end(s, call->error);
@@ -244,13 +281,13 @@ static void on_victim_looked_up(struct nfs_call *call)
 	if (s->victim) {
 		LOCKED(&s->victim->lock);
 		open = inode_is_open(s->victim) && !s->victim->silly;
-		removal_holds_opens(&r->removing, s->victim);
 		is_silly = s->victim->silly && nfs_fh_equal(&s->victim->silly->dir, &s->dir) &&
 			   strcmp(s->victim->silly->name, s->victim_name) == 0;
+		if (!is_silly)
+			removal_holds_opens(&r->removing, s->victim);
 	}
-	/* The name is the .nfs name of an open file: -EBUSY, as from fs/nfs/dir.c nfs_unlink. */
 	if (is_silly) {
-		silly_end(s, -EBUSY);
+		wait_for_release(s);
 	} else if (!open) {
 		s->ends_request = false;
 		silly_end(s, 0);
@@ -291,11 +328,8 @@ static void look_up_victim(struct request *r, void (*go_on)(struct request *r), 
 	s->call.cred = r->call.cred;
 	s->call.fh = directory->fh;
 	s->call.name = name;
-	s->call.proc = NFS_LOOKUP;
-	s->call.done = on_victim_looked_up;
 	s->call.given_up = silly_given_up;
-	s->asked = attr_clock();
-	server_submit(r->fs->server, &s->call);
+	ask_for_victim(s);
 }
 
 void silly_remove_name(struct request *r, void (*go_on)(struct request *r))

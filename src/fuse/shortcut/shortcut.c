@@ -277,7 +277,7 @@ static bool takes_shortcut(struct shortcut *s, struct nfs_call *call)
 {
 	uint64_t generation = fs_generation(s->fs);
 
-	if (generation == 0 || s->changes.stalled)
+	if (generation == 0 || s->changes.stalled || call->delay_ms > 0)
 		return false;
 	if (call->proc == NFS_GETATTR)
 		return ask_attributes(s, call);
