@@ -218,11 +218,14 @@ void known_change_begin(struct inode *i)
 	i->known.changing++;
 }
 
-/* True if the directory had the remembered attributes right before this change. The caller holds the inode's lock. */
+/*
+ * True if the directory had the remembered attributes right before this change, which changes no rights: others may
+ * have done that between the two. The caller holds the inode's lock.
+ */
 static bool continues(const struct inode *i, const struct nfs_wcc *wcc, uint64_t asked)
 {
 	/* Answers arrive in any order: one that arrived since the question may be newer than this one. */
-	if (!wcc || !wcc->has_before || !wcc->has_after || i->known.doubted > asked)
+	if (!wcc || !wcc->has_before || !wcc->has_after || i->known.doubted > asked || !same_rights(i, &wcc->after))
 		return false;
 	return attr_memory_is_version(&i->attrs,
 		&(struct nfs_attr){.size = wcc->size_before, .mtime = wcc->mtime_before, .ctime = wcc->ctime_before});
@@ -246,6 +249,8 @@ bool known_change_end(struct fs *fs, struct inode *i, const struct nfs_wcc *wcc,
 	if (kept) {
 		i->known.changed = attr_clock_tick();
 		(void)take_attributes(fs, i, &wcc->after, i->known.changed);
+		if (fs->leased != 0 && !wcc->no_acl) /* others may have set one right before */
+			i->known.no_acl = false;
 	} else {
 		known_doubt_locked(i);
 	}

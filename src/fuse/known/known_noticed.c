@@ -120,7 +120,8 @@ enum known_noticed known_notice_attributes(struct fs *fs, struct inode *i, const
 
 	{
 		LOCKED(&i->lock);
-		if (is_version(i, n))
+		/* What others do right before a change by this mount leaves the attributes that the change has told. */
+		if (is_version(i, n) && (i->type != S_IFDIR || i->known.no_acl))
 			return NOTICED_OWN;
 		if (i->known.changing > 0 && !overdue)
 			return NOTICED_LATER;

@@ -170,8 +170,10 @@ static void take_wcc(const struct fs *fs, const struct broker_wcc *wcc, struct n
 		ret->mtime_before = (struct timespec){before->mtime_sec, before->mtime_nsec};
 		ret->ctime_before = (struct timespec){before->ctime_sec, before->ctime_nsec};
 	}
-	if (ret->has_after)
-		attr_of_broker(fs, &wcc->after, &ret->after);
+	if (!ret->has_after)
+		return;
+	attr_of_broker(fs, &wcc->after, &ret->after);
+	ret->no_acl = (wcc->after.flags & BROKER_ATTR_NO_ACL) != 0;
 }
 
 void change_take_made(const struct fs *fs, const struct broker_made *made, struct nfs_call *call)

@@ -87,6 +87,7 @@ int names_directory_open(const struct grant_context *g, const struct broker_cred
 {
 	const struct nfs_handle *h = &g->at->handle;
 	struct names_directory d = {.fd = export_mount_directory(g->at->mount, h),
+		.noticed = noticed,
 		.exact = g->server->exact_wcc && !noticed};
 	struct access_file file;
 	struct statx stx;
@@ -142,6 +143,8 @@ void names_directory_after(struct names_directory *d, struct broker_wcc *ret)
 	if (d->fd < 0)
 		return;
 	ret->has_after = grant_attributes(d->fd, &stx, &ret->after) >= 0;
+	if (ret->has_after && d->noticed) /* an ACL that is set later changes the attributes */
+		ret->after.flags = names_directory_acl(d->fd);
 	if (d->begun && !alone_end(&d->alone))
 		ret->has_before = 0;
 	d->begun = false;

@@ -17,6 +17,7 @@ struct names_directory {
 	int fd; /* O_PATH; -1: none */
 	dev_t device;
 	ino_t inode;
+	bool noticed;  /* the client gets notices of the directory */
 	bool exact;    /* the server's before is exact, so that the sidecar must not tell one without notices */
 	uint64_t turn; /* the directory's number for alone.h, known before its inode */
 	struct alone alone;

@@ -39,7 +39,7 @@ static void made(long version, bool empty, bool no_acl)
 /* This mount makes a name, and the answer continues what is known of the directory, or does not. */
 static void make_name(const char *name, long before, long after)
 {
-	struct nfs_wcc wcc = {.has_before = true, .has_after = true, .size_before = 10};
+	struct nfs_wcc wcc = {.has_before = true, .has_after = true, .no_acl = true, .size_before = 10};
 	uint64_t asked;
 
 	wcc.after = attributes(S_IFDIR | 0755, 1, after);

@@ -119,7 +119,10 @@ static void attributes_that_nobody_watched_end_that(void **state)
 
 static void own_changes_do_not_end_that(void **state)
 {
-	struct nfs_wcc wcc = {.has_before = true, .has_after = true, .ctime_before = {.tv_sec = 5, .tv_nsec = 1}};
+	struct nfs_wcc wcc = {.has_before = true,
+		.has_after = true,
+		.no_acl = true,
+		.ctime_before = {.tv_sec = 5, .tv_nsec = 1}};
 	struct known_notice n = notice("made", file, 2);
 	uint64_t asked;
 
@@ -205,11 +208,38 @@ static void known_attributes_are_no_change(void **state)
 	struct known_notice n = notice(NULL, NULL, 1);
 
 	see(1, true);
+	assert_true(believed() > 100);
 	assert_int_equal(known_notice_attributes(&fs, dir, &n, false), NOTICED_OWN);
 	assert_true(believed() > 100);
 	n.version.ctime.tv_nsec = 2;
 	assert_int_equal(known_notice_attributes(&fs, dir, &n, false), NOTICED_FORGET);
 	assert_true(believed() == 0);
+}
+
+/* Rights that others have changed right before a change by this mount, whose answer tells the attributes since. */
+static void rights_that_a_change_has_brought_are_a_change(void **state)
+{
+	struct nfs_wcc wcc = {.has_before = true, .has_after = true, .no_acl = true, .size_before = 10};
+	struct known_notice n = notice(NULL, NULL, 2);
+	uint64_t asked;
+
+	wcc.ctime_before = (struct timespec){.tv_sec = 5, .tv_nsec = 1};
+	wcc.after = attributes(S_IFDIR | 0700, 1, 2);
+	see(1, true);
+	assert_true(believed() > 100);
+	known_change_begin(dir);
+	assert_false(known_change_end(&fs, dir, &wcc, attr_clock(), &asked));
+	assert_int_equal(known_notice_attributes(&fs, dir, &n, false), NOTICED_FORGET);
+	known_make_kernel_forget(&fs);
+
+	see(1, true);
+	assert_true(believed() > 100);
+	wcc.after = attributes(S_IFDIR | 0755, 1, 2);
+	wcc.no_acl = false;
+	known_change_begin(dir);
+	assert_true(known_change_end(&fs, dir, &wcc, attr_clock(), &asked));
+	assert_false(dir->known.no_acl);
+	assert_int_equal(known_notice_attributes(&fs, dir, &n, false), NOTICED_FORGET);
 }
 
 static void an_answer_that_crosses_a_notice_does_not_count(void **state)
@@ -237,6 +267,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_kernel_is_told_no_names_amid_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_notice_without_a_name_is_a_foreign_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_change_under_way_does_not_delay_for_ever, setup, teardown),
+		cmocka_unit_test_setup_teardown(rights_that_a_change_has_brought_are_a_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(known_attributes_are_no_change, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_that_crosses_a_notice_does_not_count, setup, teardown),
 	};
