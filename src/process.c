@@ -9,6 +9,7 @@
 #include <cap-ng.h>
 
 #include "base/log.h"
+#include "base/util.h"
 #include "fuse/writes/data_write.h"
 
 /*
@@ -53,6 +54,8 @@ static void keep_buffers(void)
 #endif
 }
 
+#define ROOM 4096 /* of descriptors, at first: for the lookers of idle files and directories, and open files */
+
 /* The daemon needs a descriptor per file that it reads locally, but the usual soft limit is 1024. */
 static void want_descriptors(void)
 {
@@ -62,6 +65,7 @@ static void want_descriptors(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
+	make_room_for_descriptors(STDERR_FILENO, (int)MIN(limit.rlim_max, ROOM));
 }
 
 void process_prepare(void)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * What C lacks: the size of an array, the struct that contains a member, cleanup at the end of a scope, the comparison
- * of times, and a lock that the end of the scope releases. The cleanup functions accept NULL, and -1 as a descriptor.
+ * of times, room for descriptors, and a lock that the end of the scope releases. The cleanup functions accept NULL, and
+ * -1 as a descriptor.
  */
 #pragma once
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdbool.h>
@@ -37,6 +39,16 @@ static inline int close_fd(int fd)
 static inline void close_fdp(int *fd)
 {
 	*fd = close_fd(*fd);
+}
+
+/*
+ * Makes the descriptor table as large as that many descriptors need, while no other thread shares it. fd: any
+ * descriptor. A shared table that grows, when 64 descriptors are open, 128 and so on, waits for all CPUs (fs/file.c
+ * expand_fdtable): 10 to 25 ms each time. Does nothing beyond RLIMIT_NOFILE.
+ */
+static inline void make_room_for_descriptors(int fd, int count)
+{
+	(void)close_fd(fcntl(fd, F_DUPFD_CLOEXEC, count - 1));
 }
 
 static inline void freep(void *p)

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/util.h"
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
 #include "sidecar/registry/peer_process.h"
@@ -14,6 +15,7 @@
 #define MATCH_MS        (NONCE_LIFETIME_S * 1000)
 #define HELLO_MS        10000
 #define FIRST_FREE_PORT 1024 /* lower ports are reserved for root */
+#define ROOM            2048 /* of descriptors, at first: 16 KiB of the kernel's memory */
 
 /* ---- ANNOUNCE, PROVE, HELLO ---- */
 
@@ -120,6 +122,7 @@ int session_on_hello(struct session *s, struct packet *p)
 		own_threads_add(&s->own, p->body.hello.setter);
 	broker_set_export(s->client, reply.export_path);
 	s->begun = true;
+	make_room_for_descriptors(s->client->socket, (int)MIN(s->max_ids, ROOM));
 	log_begin(s, reply.export_path);
 	session_enter(s, SESSION_READY, s->client->broker->recheck_s * 1000);
 	return 0;
