@@ -31,11 +31,6 @@ static void entry_done(struct nfs_call *call)
 		request_find_entry(from_call(call), request_reply_entry);
 }
 
-static void plain_done(struct nfs_call *call)
-{
-	request_end_error(from_call(call), call->error);
-}
-
 static void lookup_done(struct nfs_call *call)
 {
 	if (call->error == -ENOENT)
@@ -153,9 +148,17 @@ static void op_rmdir(fuse_req_t req, fuse_ino_t parent, const char *name)
 	silly_remove_directory(req, parent, name);
 }
 
+/* A .nfs name that is not there any more has gone with the last close of its file. */
+static void remove_done(struct nfs_call *call)
+{
+	bool gone = call->error == -ENOENT && silly_is_name(from_call(call)->name);
+
+	request_end_error(from_call(call), gone ? 0 : call->error);
+}
+
 static void remove_now(struct request *r)
 {
-	request_send(r, NFS_REMOVE, plain_done);
+	request_send(r, NFS_REMOVE, remove_done);
 }
 
 static void op_unlink(fuse_req_t req, fuse_ino_t parent, const char *name)

@@ -13,7 +13,8 @@
 /* How often the .nfs name of an open file is looked up that is to be removed: for a quarter of a second, as RMDIR
  * waits.
  */
-#define SILLY_TRIES 9
+#define SILLY_TRIES  9
+#define SILLY_DIGITS (16 + 8) /* of a .nfs name: the file's id and a count */
 
 /*
  * The silly rename of one file (the victim). It has a call of its own, so that the request's call is unchanged when the
@@ -38,6 +39,12 @@ struct silly {
 };
 
 static atomic_uint silly_count;
+
+bool silly_is_name(const char *name)
+{
+	return strncmp(name, ".nfs", 4) == 0 && strspn(name + 4, "0123456789abcdef") == SILLY_DIGITS &&
+	       name[4 + SILLY_DIGITS] == '\0';
+}
 
 static void silly_end(struct silly *s, int error)
 {

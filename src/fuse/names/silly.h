@@ -18,5 +18,8 @@
  */
 void silly_remove_name(struct request *r, void (*go_on)(struct request *r));
 
+/* True for a .nfs name, also that of another client. */
+bool silly_is_name(const char *name);
+
 /* Called before r->call renames a file to r->name2 in r->inode2. Calls go_on() when no open file has only that name. */
 void silly_replace_name(struct request *r, void (*go_on)(struct request *r));
