@@ -2,6 +2,8 @@
 #include "fuse/open/open_request.h"
 
 #include "fuse/local/backing_ids.h"
+#include "fuse/local/granted_file.h"
+#include "fuse/local/idle_ids.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/fs/convert.h"
 
@@ -129,6 +131,37 @@ void open_name_holds(struct open_request *o)
 	go_on(o);
 }
 
+/*
+ * True if a descriptor of the directory shows that the name is still the file's. Notices come of the directory, so each
+ * of its changes after a look has its own ctime, except where time stamps are whole seconds.
+ */
+static bool directory_shows(struct open_request *o, struct inode *dir)
+{
+	struct fs *fs = o->r.fs;
+	struct granted_file *looker = known_has_notices(fs, dir) ? granted_file_to_look(fs, dir) : NULL;
+	struct nfs_attr now;
+	bool seen = looker && granted_file_attributes(looker, &now) == 0 && now.ctime.tv_nsec != 0;
+
+	(void)granted_file_unref(looker);
+	if (seen)
+		idle_ids_looked(dir);
+	return seen && known_directory_is(fs, o->r.inode, &o->dir, &now, &o->r.call.attr.ctime);
+}
+
+/* Takes the looker of the directory that came with the answer, for the next opens of its files; *fd may be -1. */
+static void take_looker(struct open_request *o, int *fd)
+{
+	struct fs *fs = o->r.fs;
+	struct granted_file *looker = *fd < 0 ? NULL : granted_file_new(fs, steal_fd(fd), false, 0, o->wish.generation);
+	struct inode *dir = looker ? inode_table_find(fs->inodes, &o->dir) : NULL;
+
+	if (dir)
+		idle_ids_set_looker(fs->idle, dir, looker);
+	else
+		(void)granted_file_unref(looker);
+	(void)inode_unref(fs->inodes, dir);
+}
+
 static void on_directory_attributes(struct broker_call *call, int error, const void *body)
 {
 	struct open_request *o = CONTAINER_OF(call, struct open_request, broker);
@@ -139,6 +172,7 @@ static void on_directory_attributes(struct broker_call *call, int error, const v
 		open_name_lost(o);
 		return;
 	}
+	take_looker(o, call->fd);
 	attr_of_broker(o->r.fs, &reply->attr, &dir);
 	if (known_directory_is(o->r.fs, o->r.inode, &o->dir, &dir, &o->r.call.attr.ctime))
 		open_name_holds(o);
@@ -156,6 +190,20 @@ void open_ask_attributes(struct open_request *o, const struct nfs_fh *fh, uint32
 	shortcut_open(o->r.fs->shortcut, &o->broker, &body);
 }
 
+/* The name is the file's if the directory has not changed. */
+static void ask_directory(struct open_request *o)
+{
+	struct fs *fs = o->r.fs;
+	struct inode *dir = inode_table_find(fs->inodes, &o->dir);
+	bool holds = dir && directory_shows(o, dir), wants = dir && granted_file_wants_looker(fs, dir);
+
+	(void)inode_unref(fs->inodes, dir);
+	if (holds)
+		open_name_holds(o);
+	else
+		open_ask_attributes(o, &o->dir, wants ? BROKER_OPEN_WANT_LOOK : 0, on_directory_attributes);
+}
+
 void open_check_name(struct open_request *o, void (*then)(struct open_request *o))
 {
 	o->then = then;
@@ -165,7 +213,7 @@ void open_check_name(struct open_request *o, void (*then)(struct open_request *o
 		open_name_holds(o);
 		break;
 	case NAMED_ASK_DIRECTORY:
-		open_ask_attributes(o, &o->dir, 0, on_directory_attributes);
+		ask_directory(o);
 		break;
 	case NAMED_LOST:
 		open_name_lost(o);
