@@ -93,15 +93,6 @@ static void directory_looked_at(struct nfs_call *call)
 	reply_opendir(o, told && listing_is_good(r->fs, r->inode) ? LISTING_KEEP : LISTING_BEGIN);
 }
 
-/* Gives the directory a looker, for the next opens; takes *fd, which may be -1. */
-static void take_looker(const struct request *r, uint64_t generation, int *fd)
-{
-	struct granted_file *looker = *fd < 0 ? NULL : granted_file_new(r->fs, steal_fd(fd), false, 0, generation);
-
-	if (looker)
-		idle_ids_set_looker(r->fs->idle, r->inode, looker);
-}
-
 /* True if the sidecar has told that the kernel's listing is right; takes the looker that came with the answer. */
 static bool sidecar_shows(struct opendir_request *o, const struct broker_open_reply *reply, int *fd)
 {
@@ -112,7 +103,7 @@ static bool sidecar_shows(struct opendir_request *o, const struct broker_open_re
 		return false;
 	attr_of_broker(r->fs, &reply->attr, &attr);
 	(void)known_attributes_watched(r->fs, r->inode, &attr, r->asked, reply->watched != 0);
-	take_looker(r, o->generation, fd);
+	idle_ids_take_looker(r->fs, r->inode, o->generation, fd);
 	return listing_is_good(r->fs, r->inode);
 }
 
@@ -240,7 +231,7 @@ static void opendir_done(struct nfs_call *call)
 		request_end_error(&o->r, error);
 	} else {
 		if (o->opening.session != 0)
-			take_looker(&o->r, o->opening.session, &o->opening.fd);
+			idle_ids_take_looker(o->r.fs, o->r.inode, o->opening.session, &o->opening.fd);
 		opendir_allowed(o);
 	}
 }

@@ -129,7 +129,7 @@ void idle_ids_looked(struct inode *dir)
 		dir->idle_since = now_ms();
 }
 
-void idle_ids_set_looker(struct idle_ids *d, struct inode *dir, struct granted_file *looker)
+static void set_looker(struct idle_ids *d, struct inode *dir, struct granted_file *looker)
 {
 	struct granted_file *old;
 
@@ -142,6 +142,14 @@ void idle_ids_set_looker(struct idle_ids *d, struct inode *dir, struct granted_f
 	}
 	(void)granted_file_unref(old);
 	idle_ids_trim(d);
+}
+
+void idle_ids_take_looker(struct fs *fs, struct inode *dir, uint64_t session, int *fd)
+{
+	struct granted_file *looker = *fd < 0 ? NULL : granted_file_new(fs, steal_fd(fd), false, 0, session);
+
+	if (looker)
+		set_looker(fs->idle, dir, looker);
 }
 
 /* Takes the first inode off the list, with a reference, if it was listed before that time; NULL otherwise. */

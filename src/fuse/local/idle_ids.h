@@ -21,6 +21,7 @@
 #define IDLE_IDS_LOOK_MS 15000
 #define IDLE_IDS_MS      (2 * IDLE_IDS_LOOK_MS)
 
+struct fs;
 struct granted_file;
 struct idle_ids;
 
@@ -47,10 +48,10 @@ struct granted_file *idle_ids_set_granted(struct idle_ids *d, struct inode *i, s
 void idle_ids_end_sessions_but(struct idle_ids *d, uint64_t generation);
 
 /*
- * Gives the directory this looker in place of the one that it has. The second tells that the looker was used. The
- * caller holds no inode's lock.
+ * Gives the directory a looker in place of the one that it has, by the descriptor that the session has sent; takes *fd,
+ * which may be -1. The second tells that the looker was used. The caller holds no inode's lock.
  */
-void idle_ids_set_looker(struct idle_ids *d, struct inode *dir, struct granted_file *looker);
+void idle_ids_take_looker(struct fs *fs, struct inode *dir, uint64_t session, int *fd);
 void idle_ids_looked(struct inode *dir);
 
 /* Gives idle ids back until the limit holds. The caller holds no inode's lock. */

@@ -10,9 +10,7 @@
 #include "fuse/names/silly_removal.h"
 #include "fuse/shortcut/shortcut.h"
 
-/* How often the .nfs name of an open file is looked up that is to be removed: for a quarter of a second, as RMDIR
- * waits.
- */
+/* How often the .nfs name of an open file is looked up, for a quarter of a second, as RMDIR waits */
 #define SILLY_TRIES  9
 #define SILLY_DIGITS (16 + 8) /* of a .nfs name: the file's id and a count */
 

@@ -148,18 +148,14 @@ static bool directory_shows(struct open_request *o, struct inode *dir)
 	return seen && known_directory_is(fs, o->r.inode, &o->dir, &now, &o->r.call.attr.ctime);
 }
 
-/* Takes the looker of the directory that came with the answer, for the next opens of its files; *fd may be -1. */
+/* Takes the looker of the directory that came with the answer, for the next opens of its files. */
 static void take_looker(struct open_request *o, int *fd)
 {
-	struct fs *fs = o->r.fs;
-	struct granted_file *looker = *fd < 0 ? NULL : granted_file_new(fs, steal_fd(fd), false, 0, o->wish.generation);
-	struct inode *dir = looker ? inode_table_find(fs->inodes, &o->dir) : NULL;
+	struct inode *dir = inode_table_find(o->r.fs->inodes, &o->dir);
 
 	if (dir)
-		idle_ids_set_looker(fs->idle, dir, looker);
-	else
-		(void)granted_file_unref(looker);
-	(void)inode_unref(fs->inodes, dir);
+		idle_ids_take_looker(o->r.fs, dir, o->wish.generation, fd);
+	(void)inode_unref(o->r.fs->inodes, dir);
 }
 
 static void on_directory_attributes(struct broker_call *call, int error, const void *body)
