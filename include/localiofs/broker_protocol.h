@@ -109,8 +109,10 @@ struct broker_attr {
 	uint32_t flags; /* BROKER_ATTR_ */
 };
 
-/* Of a directory: a new and watched one in a reply to MAKE, that of LOOKUP or OPEN if the request asks, and one of
- * which the client gets notices, after a change. */
+/*
+ * Of a directory: that of LOOKUP or OPEN if the request asks; and one of which the client gets notices, when it is made
+ * by MAKE, and after a change of its names.
+ */
 #define BROKER_ATTR_NO_ACL 1U /* its mode alone says who may search */
 #define BROKER_ATTR_EMPTY  2U /* MAKE: it had no name when it was watched already */
 

@@ -43,7 +43,7 @@ struct nfs_attr {
 /* wcc_data, RFC 1813 2.6: a directory right before and right after an operation in it. */
 struct nfs_wcc {
 	bool has_before, has_after;
-	bool no_acl; /* of the sidecar: the directory has no ACL after the change */
+	bool no_acl; /* the sidecar alone tells: the directory has no ACL after the change */
 	uint64_t size_before;
 	struct timespec mtime_before, ctime_before;
 	struct nfs_attr after;

@@ -157,8 +157,7 @@ bool open_made(struct open_request *o)
 	return true;
 }
 
-/* True if the answer to an earlier open is valid, or is so where the file has not changed since (has_other_rights()).
- */
+/* True if the answer to an earlier open is valid, or will be if the file has not changed (has_other_rights()). */
 static bool may_be_valid(const struct open_request *o)
 {
 	bool reads = (o->fi.flags & O_ACCMODE) == O_RDONLY && !o->exec;
