@@ -5,10 +5,10 @@
  * wire/broker_messages.c has the table of the messages.
  *
  * Both ends are on one host (the socket is a file on that host's tmpfs), so every integer is in host byte order. One
- * packet is one message: a struct broker_header, and a body whose layout and length depend on the type alone. A packet
- * of another length ends the session. Each request has an id, which its reply repeats; many requests may be in flight,
- * and replies come in any order. One descriptor travels with PROVE, and one may travel with HELLO, and with the replies
- * of OPEN and MAKE (struct broker_open_reply).
+ * packet is one message: a struct broker_header, and a body whose layout and length depend on the type alone; but
+ * behind the body of the reply to LIST come entries. A packet of another length ends the session. Each request has an
+ * id, which its reply repeats; many requests may be in flight, and replies come in any order. One descriptor travels
+ * with PROVE, and one may travel with HELLO, and with the replies of OPEN and MAKE (struct broker_open_reply).
  *
  * The connection is the session. The order of messages is ANNOUNCE, MATCHED (from the sidecar), PROVE (from privileged
  * clients), HELLO, then all others. A message out of order ends the session. At least every recheck_s seconds the
@@ -22,12 +22,13 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION       12
+#define BROKER_VERSION       13
 #define BROKER_SOCKET_NAME   "broker.sock"
 #define BROKER_MAX_FH        128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS    16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
 #define BROKER_GROUPS_UNTOLD UINT32_MAX
-#define BROKER_MAX_MESSAGE   1024
+#define BROKER_MAX_MESSAGE   1024  /* bytes; but for the reply to LIST */
+#define BROKER_MAX_LISTED    65536 /* bytes of the reply to LIST */
 #define BROKER_MAX_NAME      255   /* bytes */
 #define BROKER_MAX_RELEASE   31    /* ids per message */
 #define BROKER_MAX_DIGEST    65536 /* names of a directory, some 20 ms of a worker */
@@ -58,6 +59,7 @@ enum broker_type {
 	BROKER_LINK = 18,    /* struct broker_link -> broker_changed */
 	BROKER_SETATTR = 19, /* struct broker_setattr -> broker_changed */
 	BROKER_DIGEST = 20,  /* struct broker_digest -> broker_digested */
+	BROKER_LIST = 21,    /* struct broker_list -> broker_listed, and a struct broker_entry per name */
 
 	/* the type of a reply is the request's type with this bit */
 	BROKER_REPLY = 0x100,
@@ -317,6 +319,38 @@ struct broker_digested {
 	struct broker_attr dir; /* of the directory, from before the names were read */
 };
 
+/* All names of a directory, as READDIR or READDIRPLUS gives them. */
+struct broker_list {
+	struct broker_fh dir;
+	struct broker_cred cred; /* which must have the rights to read and to search the directory */
+	uint32_t plus;           /* 1: with handles and attributes */
+	uint32_t pad;
+};
+
+/*
+ * An error of 0 is the server's answer, too. After any error only the NFS server can answer; -E2BIG: the directory has
+ * more names than a reply has room for.
+ */
+struct broker_listed {
+	int32_t error;
+	uint32_t reason;
+	uint32_t watched;       /* 1 if the sidecar sends notices of changes of the directory */
+	uint32_t count;         /* of the entries, which follow; with an error 0 */
+	struct broker_attr dir; /* of the directory, from before the names were read */
+};
+
+/*
+ * A name, "." and ".." included. Behind this struct come the bytes of the handle, those of the name, and 1 to 8 NULs,
+ * up to a multiple of 8.
+ */
+struct broker_entry {
+	uint64_t cookie; /* where the next entry begins, as telldir(3) */
+	uint64_t fileid;
+	struct broker_attr attr; /* with plus; of "." and ".." the mode tells the type alone */
+	uint32_t fh_length;      /* 1..BROKER_MAX_FH with plus; 0 without it, and of "." and ".." */
+	uint32_t name_length;    /* 1..BROKER_MAX_NAME */
+};
+
 /*
  * Changes of names and attributes. The sidecar does for the credential what the NFS server would do, and as stably:
  * where the server makes names stable before it answers, so does the sidecar, unless BROKER_CHANGE_LAZY is set.
@@ -452,9 +486,10 @@ struct broker_revoke {
  * From the first PING of a session after HELLO on:
  *
  * A change in the server's filesystem, of an object whose handle this session was told: the directories and files in
- * replies to LOOKUP, DIGEST and to OPEN with BROKER_OPEN_ATTR. Notices are complete from before the
- * system calls of a reply with watched = 1, until BROKER_NOTICE_DOUBT; those of names, mode, owner and ACL, that is,
- * and not those of data. A reply that was requested before a notice arrived may be older than the change.
+ * replies to LOOKUP, the directories of DIGEST and LIST, and the objects of OPEN with BROKER_OPEN_ATTR. Notices are
+ * complete from before the system calls of a reply with watched = 1, until BROKER_NOTICE_DOUBT; those of names, mode,
+ * owner and ACL, that is, and not those of data. A reply that was requested before a notice arrived may be older than
+ * the change.
  *
  * A notice carries a name only if some credential that this client may claim may read the directory now. The same holds
  * for notices of mode, owner and ACL of the files in such a directory whose handles were not told: the client may know
@@ -512,6 +547,9 @@ BROKER_ASSERT(broker_lookup, 468);
 BROKER_ASSERT(broker_found, 320);
 BROKER_ASSERT(broker_digest, 224);
 BROKER_ASSERT(broker_digested, 112);
+BROKER_ASSERT(broker_list, 216);
+BROKER_ASSERT(broker_listed, 104);
+BROKER_ASSERT(broker_entry, 112);
 BROKER_ASSERT(broker_make, 484);
 BROKER_ASSERT(broker_symlink, 980);
 BROKER_ASSERT(broker_remove, 468);

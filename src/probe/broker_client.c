@@ -32,7 +32,9 @@ struct broker_client {
 	pid_t peer_pid;
 	broker_event_fn event;
 	void *arg;
-	bool ending; /* the reading thread's: broker_client_end() */
+	/* The reading thread's. */
+	bool ending; /* broker_client_end() */
+	_Alignas(struct broker_header) uint8_t received[BROKER_MAX_LISTED];
 
 	pthread_mutex_t lock;
 	uint64_t next_id;
@@ -305,6 +307,7 @@ static int handle_reply(struct broker_client *b, const struct broker_header *hea
 	if (log_debugs())
 		log_reply(header, body);
 	call->fd = fd;
+	call->length = header->length - (uint32_t)sizeof(*header);
 	call->done(call, 0, body);
 	return 0;
 }
@@ -318,13 +321,14 @@ static bool has_calls(struct broker_client *b)
 	return false;
 }
 
-static int handle_packet(struct broker_client *b, const union packet *packet, size_t n, int *fd)
+/* Of n bytes, of which the buffer has no more than it has room for. */
+static int handle_packet(struct broker_client *b, size_t n, int *fd)
 {
-	const struct broker_header *header = &packet->header;
-	const uint8_t *body = packet->bytes + sizeof(*header);
+	const struct broker_header *header = (const struct broker_header *)(const void *)b->received;
+	const uint8_t *body = b->received + sizeof(*header);
 
-	if (n < sizeof(*header) || n > sizeof(*packet) || header->length != (uint32_t)n ||
-		header->length != broker_packet_length(header->type))
+	if (n < sizeof(*header) || n > sizeof(b->received) || header->length != (uint32_t)n ||
+		!broker_packet_fits(header->type, header->length))
 		return -EPROTO;
 	if (header->type & BROKER_REPLY)
 		return handle_reply(b, header, body, fd);
@@ -339,9 +343,8 @@ int broker_client_service(struct broker_client *b)
 {
 	send_queued(b);
 	for (;;) {
-		union packet packet;
 		struct scm_fd control;
-		struct iovec iov = {.iov_base = &packet, .iov_len = sizeof(packet)};
+		struct iovec iov = {.iov_base = b->received, .iov_len = sizeof(b->received)};
 		struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
 		_cleanup_close_ int fd = -1;
 		ssize_t n;
@@ -360,7 +363,7 @@ int broker_client_service(struct broker_client *b)
 		if (n <= 0)
 			return -ENOTCONN;
 		fd = scm_fd_received(&message);
-		r = handle_packet(b, &packet, (size_t)n, &fd);
+		r = handle_packet(b, (size_t)n, &fd);
 		if (r < 0 && !b->ending)
 			return r;
 	}

@@ -30,6 +30,7 @@ struct broker_call {
 	struct list node; /* of the broker client's lists */
 	uint64_t id;
 	uint32_t type;
+	uint32_t length;   /* for done(): bytes of the reply's body; LIST: with the entries */
 	bool changes;      /* set by the caller: done() gets no error before the sidecar has ended the connection */
 	atomic_uint stage; /* enum broker_call_stage */
 	/* For done(): the descriptor that came with the reply, which done() may steal, or -1. */

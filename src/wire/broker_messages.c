@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "wire/broker_messages.h"
 
-#include <stddef.h>
+#include <string.h>
 
 #include "base/util.h"
+
+#define ENTRY_ALIGN 8 /* bytes */
 
 #define EVERY_STATE  (SESSION_NEW | SESSION_ANNOUNCED | SESSION_MATCHED | SESSION_READY)
 #define NEW_OR_READY (SESSION_NEW | SESSION_READY)
@@ -40,6 +42,7 @@ static const struct broker_message messages[] = {
 	{TYPE(SYNC_DIR),  BODY(sync_dir),  BODY(status),      SESSION_READY,   false, FH_AND_CRED(sync_dir)},
 	{TYPE(LOOKUP),    BODY(lookup),    BODY(found),       SESSION_READY,   false, DIR_AND_CRED(lookup)},
 	{TYPE(DIGEST),    BODY(digest),    BODY(digested),    SESSION_READY,   false, DIR_AND_CRED(digest)},
+	{TYPE(LIST),      BODY(list),      BODY(listed),      SESSION_READY,   false, DIR_AND_CRED(list)},
 	{TYPE(MAKE),      BODY(make),      BODY(made),        SESSION_READY,   false, DIR_AND_CRED(make)},
 	{TYPE(SYMLINK),   BODY(symlink),   BODY(made),        SESSION_READY,   false, DIR_AND_CRED(symlink)},
 	{TYPE(REMOVE),    BODY(remove),    BODY(changed),     SESSION_READY,   false, DIR_AND_CRED(remove)},
@@ -71,4 +74,57 @@ uint32_t broker_packet_length(uint32_t type)
 	if (m == NULL || (reply && m->reply_length == 0))
 		return 0;
 	return (uint32_t)sizeof(struct broker_header) + (reply ? m->reply_length : m->length);
+}
+
+bool broker_packet_fits(uint32_t type, uint32_t length)
+{
+	uint32_t least = broker_packet_length(type);
+
+	if (type == (BROKER_LIST | BROKER_REPLY))
+		return length >= least && length <= BROKER_MAX_LISTED;
+	return least != 0 && length == least;
+}
+
+size_t broker_entry_size(uint32_t fh_length, uint32_t name_length)
+{
+	size_t bytes = sizeof(struct broker_entry) + fh_length + name_length + 1;
+
+	return (bytes + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
+}
+
+bool broker_entry_put(uint8_t *to, size_t room, size_t *used, const struct broker_entry_ref *e)
+{
+	size_t size = broker_entry_size(e->entry.fh_length, e->entry.name_length);
+	uint8_t *at = to + *used;
+
+	if (size > room - *used)
+		return false;
+	memset(at, 0, size);
+	memcpy(at, &e->entry, sizeof(e->entry));
+	if (e->entry.fh_length > 0)
+		memcpy(at + sizeof(e->entry), e->fh, e->entry.fh_length);
+	memcpy(at + sizeof(e->entry) + e->entry.fh_length, e->name, e->entry.name_length);
+	*used += size;
+	return true;
+}
+
+bool broker_entry_get(const uint8_t *from, size_t length, size_t *at, struct broker_entry_ref *ret)
+{
+	const struct broker_entry *e = &ret->entry;
+	size_t size, left = length - *at;
+	const uint8_t *end;
+
+	if (left < sizeof(*e))
+		return false;
+	memcpy(&ret->entry, from + *at, sizeof(ret->entry));
+	if (e->fh_length > BROKER_MAX_FH || e->name_length == 0 || e->name_length > BROKER_MAX_NAME)
+		return false;
+	size = broker_entry_size(e->fh_length, e->name_length);
+	if (size > left)
+		return false;
+	ret->fh = from + *at + sizeof(*e);
+	ret->name = (const char *)ret->fh + e->fh_length;
+	end = (const uint8_t *)ret->name + e->name_length;
+	*at += size;
+	return *end == 0 && strlen(ret->name) == e->name_length && strchr(ret->name, '/') == NULL;
 }

@@ -2,7 +2,7 @@
 /*
  * All messages of the broker protocol in one table: their lengths, the states of a session in which the client may send
  * them, and whether a descriptor may travel with them. The sidecar checks requests by the table, the client checks
- * replies. localiofs/broker_protocol.h has the layout of the bodies.
+ * replies. localiofs/broker_protocol.h has the layout of the bodies. And the entries behind the reply to LIST.
  *
  * A new message is a type and a body in broker_protocol.h, a line in this table, and a line with its function in the
  * table of handlers (sidecar/session/requests.c).
@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "localiofs/broker_protocol.h"
@@ -40,5 +41,30 @@ struct broker_message {
 /* The request, or the unasked message, of that type; NULL if no such type exists. */
 const struct broker_message *broker_message_find(uint32_t type);
 
-/* Bytes of a packet of that type, the header included; replies have types, too. 0 if no such type exists. */
+/*
+ * Bytes of a packet of that type, the header included; replies have types, too. 0 if no such type exists. The reply to
+ * LIST: without entries.
+ */
 uint32_t broker_packet_length(uint32_t type);
+
+/* True if a packet of that type may have so many bytes. */
+bool broker_packet_fits(uint32_t type, uint32_t length);
+
+/* An entry with its handle and its name, which is a text. */
+struct broker_entry_ref {
+	struct broker_entry entry;
+	const uint8_t *fh;
+	const char *name;
+};
+
+/* Bytes of an entry with a handle and a name of these lengths. */
+size_t broker_entry_size(uint32_t fh_length, uint32_t name_length);
+
+/* Writes an entry behind the *used bytes at to, and adds to *used. False if the room is too small for the entry. */
+bool broker_entry_put(uint8_t *to, size_t room, size_t *used, const struct broker_entry_ref *e);
+
+/*
+ * Reads the entry at *at of length bytes, whose handle and name are there, and goes on behind the entry. False for what
+ * broker_entry_put() does not write, and for a name with a slash.
+ */
+bool broker_entry_get(const uint8_t *from, size_t length, size_t *at, struct broker_entry_ref *ret);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A batch: entries of a directory as the NFS server has answered them, in one reply or in several that follow each
- * other. The offset of an entry is the server's cookie of the entry before it.
+ * other; or all entries, as the sidecar has. The offset of an entry is the cookie of the entry before it.
  *
  * A batch belongs to the request that gathers it, and then to an open directory, under its lock. No lock of its own.
  */
@@ -23,6 +23,7 @@ struct batch {
 	uint64_t state; /* known_state() from before the question; 0: the reply does not prove it */
 	bool eof;       /* the batch is the last of the directory */
 	bool plus;      /* the entries have handles and attributes */
+	bool by_sidecar;
 };
 
 /* Frees the entries. */

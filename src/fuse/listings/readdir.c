@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * READDIR. A server that remembers (fs_server_remembers()) may list a directory as it was before a change past the
+ * READDIR. The sidecar lists a directory whose names fit into one reply (BROKER_LIST); all others are the server's.
+ *
+ * A server that remembers (fs_server_remembers()) may list a directory as it was before a change past the
  * server (listing.h), so its listing is compared with the directory while the mount has a session: the daemon reads the
  * whole directory, if it has no more than GATHERED_MAX names, before the kernel gets the first of them, and asks the
  * sidecar for the digest. While both differ, the server looks at the directory, and the daemon reads again, up to
@@ -41,20 +43,28 @@ struct readdir_request {
 	struct broker_call broker;
 };
 
+/* True if the server may answer from memory, and the file was changed past it. */
+static bool is_remembered(const struct readdir_request *q, struct inode *i, const struct nfs_entry *e)
+{
+	struct fs *fs = q->r.fs;
+
+	return (i && server_refresh_needed(fs, i)) || (i && fs_server_remembers(fs) && known_newer(i, &e->attr)) ||
+	       shortcut_is_behind(fs->shortcut, &e->fh, q->dir->batch.asked);
+}
+
 /*
  * True if the kernel may know newer attributes: it has written to the file since, or got later attributes; or if the
- * server answers from memory, and the file was changed past it.
+ * server's are from before a change.
  */
 static bool is_outdated(const struct readdir_request *q, const struct nfs_entry *e)
 {
-	struct fs *fs = q->r.fs;
-	struct inode *i = inode_table_find(fs->inodes, &e->fh);
-	bool outdated =
-		i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, q->dir->batch.came_ms) ||
-			     server_refresh_needed(fs, i) || (fs_server_remembers(fs) && known_newer(i, &e->attr)));
+	struct inode *i = inode_table_find(q->r.fs->inodes, &e->fh);
+	const struct batch *b = &q->dir->batch;
+	bool outdated = (i && (request_is_outdated(&q->r, i) || known_later(i, q->r.asked, b->came_ms))) ||
+			(!b->by_sidecar && is_remembered(q, i, e));
 
-	(void)inode_unref(fs->inodes, i);
-	return outdated || shortcut_is_behind(fs->shortcut, &e->fh, q->dir->batch.asked);
+	(void)inode_unref(q->r.fs->inodes, i);
+	return outdated;
 }
 
 /* Adds an entry to the buffer. Returns the entry's size, which is more than space if the entry does not fit. */
@@ -92,10 +102,10 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 	return used;
 }
 
-/* True if the kernel's listing has parts whose state the server's attributes do not prove. */
+/* True if the batch is a part of the kernel's listing whose state the server's attributes do not prove. */
 static bool is_summed(const struct readdir_request *q)
 {
-	return q->dir->fills && fs_server_remembers(q->r.fs);
+	return q->dir->fills && fs_server_remembers(q->r.fs) && !q->dir->batch.by_sidecar;
 }
 
 /* Replies from the directory's batch. False if it has no entries for the offset. The caller holds the lock. */
@@ -117,6 +127,8 @@ static bool reply_from_batch(struct readdir_request *q)
 		listing_part(q->r.inode, sums ? 0 : b->state);
 	if (sums)
 		listing_sum_part(&d->sum, at);
+	else
+		d->sum.over = true; /* the sum lacks this part */
 	buf = malloc(q->size);
 	if (!buf) {
 		request_end_error(&q->r, -ENOMEM);
@@ -219,7 +231,8 @@ static int take_reply(struct readdir_request *q, const struct nfs_call *call)
 	}
 	if (b->count == 0) {
 		b->first = q->offset;
-		b->state = call->dir.has_after ? q->state : 0;
+		b->state = call->dir.has_after && (call->watched || !call->by_sidecar) ? q->state : 0;
+		b->by_sidecar = call->by_sidecar;
 		b->epoch = known_epoch(q->r.inode);
 		b->asked = q->r.asked;
 		b->came_ms = now_ms();
@@ -285,7 +298,7 @@ static void readdir_done(struct nfs_call *call)
 		error = take_reply(q, call);
 	if (error < 0 && !more) {
 		end_error(q, error == -ENOENT ? -EIO : error);
-	} else if (error < 0 || !q->compares) {
+	} else if (error < 0 || !q->compares || q->batch.by_sidecar) {
 		answer(q); /* the kernel asks for the rest, and gets the error */
 	} else if (q->batch.eof) {
 		q->state = known_state(q->r.inode);

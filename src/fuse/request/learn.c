@@ -216,7 +216,7 @@ static void learn(struct request *r)
 	case NFS_READDIR:
 	case NFS_READDIRPLUS:
 		if (call->error == 0 && call->dir.has_after)
-			(void)known_attributes(fs, r->inode, &call->dir.after, r->asked);
+			(void)known_attributes_watched(fs, r->inode, &call->dir.after, r->asked, call->watched);
 		break;
 	default:
 		break;

@@ -8,6 +8,7 @@
 #include "fuse/local/backing_ids.h"
 #include "fuse/shortcut/change.h"
 #include "fuse/shortcut/proof.h"
+#include "wire/broker_messages.h"
 
 #define TICK_MS 1000 /* between two looks at the waiting questions */
 
@@ -70,22 +71,32 @@ static struct nfs_call *take_call(struct question *q)
 	return call;
 }
 
+/* The same of a question about names, whose answer may say that the next question need not be asked. */
+static struct nfs_call *take_named(struct question *q, int error, const struct broker_status *answer)
+{
+	struct shortcut *s = q->shortcut;
+	uint64_t generation = q->generation;
+	struct nfs_call *call = take_call(q);
+
+	if (error < 0)
+		return call;
+	heard(s);
+	if (answer->reason == REASON_OTHER_MOUNTS)
+		proof_withdraw(&s->proof, generation);
+	if (call)
+		changes_refused(&s->changes, generation, call->cred.uid, answer->reason);
+	return call;
+}
+
 static void lookup_answered(struct broker_call *broker, int error, const void *body)
 {
 	struct question *q = CONTAINER_OF(broker, struct question, broker);
 	const struct broker_found *found = body;
 	struct shortcut *s = q->shortcut;
-	uint64_t generation = q->generation;
-	struct nfs_call *call = take_call(q);
+	struct nfs_call *call = take_named(q, error, body);
 
-	if (error == 0)
-		heard(s);
-	if (error == 0 && found->reason == REASON_OTHER_MOUNTS)
-		proof_withdraw(&s->proof, generation);
 	if (!call)
 		return;
-	if (error == 0)
-		changes_refused(&s->changes, generation, call->cred.uid, found->reason);
 	if (error < 0 || found->reason != REASON_NONE || (found->error != 0 && found->error != -ENOENT) ||
 		(found->error == 0 && !nfs_fh_of_broker(&found->fh, &call->new_fh))) {
 		to_server(&s->memory, call);
@@ -101,6 +112,69 @@ static void lookup_answered(struct broker_call *broker, int error, const void *b
 	call->dir = (struct nfs_wcc){.has_after = true};
 	attr_of_broker(s->fs, &found->dir, &call->dir.after);
 	call->done(call);
+}
+
+/* False for an entry that the protocol does not allow. */
+static bool take_entry(const struct fs *fs, const struct broker_entry_ref *e, struct nfs_entry *ret)
+{
+	*ret = (struct nfs_entry){.name = e->name,
+		.fileid = e->entry.fileid,
+		.cookie = e->entry.cookie,
+		.has_attr = e->entry.attr.mode != 0};
+	attr_of_broker(fs, &e->entry.attr, &ret->attr);
+	if (e->entry.fh_length > sizeof(ret->fh.data) || (e->entry.fh_length > 0 && !ret->has_attr))
+		return false;
+	ret->fh.len = e->entry.fh_length;
+	memcpy(ret->fh.data, e->fh, ret->fh.len);
+	return true;
+}
+
+/* The entries, which the caller frees, and whose names are in the reply. NULL without memory, or for a wrong reply. */
+static struct nfs_entry *take_entries(const struct fs *fs, const struct broker_listed *listed, size_t length)
+{
+	const uint8_t *from = (const uint8_t *)(listed + 1);
+	struct nfs_entry *entries = calloc(length / sizeof(struct broker_entry) + 1, sizeof(*entries));
+	struct broker_entry_ref e;
+	size_t at = 0, count = 0;
+
+	length -= sizeof(*listed);
+	while (entries && at < length && count < listed->count && broker_entry_get(from, length, &at, &e) &&
+		take_entry(fs, &e, &entries[count]))
+		count++;
+	if (at == length && count == listed->count)
+		return entries;
+	free(entries);
+	return NULL;
+}
+
+static void listing_answered(struct broker_call *broker, int error, const void *body)
+{
+	struct question *q = CONTAINER_OF(broker, struct question, broker);
+	const struct broker_listed *listed = body;
+	struct shortcut *s = q->shortcut;
+	uint32_t length = broker->length;
+	struct nfs_call *call = take_named(q, error, body);
+	struct nfs_entry *entries = NULL;
+
+	if (!call)
+		return;
+	if (error == 0 && listed->error == 0)
+		entries = take_entries(s->fs, listed, length);
+	if (!entries) {
+		to_server(&s->memory, call);
+		return;
+	}
+	call->error = 0;
+	call->by_sidecar = true;
+	call->watched = listed->watched != 0;
+	call->dir = (struct nfs_wcc){.has_after = true};
+	attr_of_broker(s->fs, &listed->dir, &call->dir.after);
+	call->res.dir.entries = entries;
+	call->res.dir.count = listed->count;
+	call->res.dir.eof = true;
+	call->res.dir.verf = (struct nfs_verf){0};
+	call->done(call);
+	free(entries);
 }
 
 /* Only the server refuses: it may know more than the sidecar. */
@@ -218,6 +292,20 @@ static bool ask_name(struct shortcut *s, struct nfs_call *call)
 	return q != NULL;
 }
 
+/* The sidecar lists a directory whole, or not at all. */
+static bool ask_listing(struct shortcut *s, struct nfs_call *call)
+{
+	struct broker_list body = {.dir = request_broker_fh(&call->fh),
+		.cred = broker_cred_of_nfs(call),
+		.plus = call->proc == NFS_READDIRPLUS};
+	struct question *q =
+		call->args.dir.cookie == 0 ? ask(s, BROKER_LIST, false, call, NULL, listing_answered) : NULL;
+
+	if (q)
+		probe_send(s->fs->probe, &q->broker, BROKER_LIST, &body, sizeof(body));
+	return q != NULL;
+}
+
 static bool ask_attributes(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_open body = {.fh = request_broker_fh(&call->fh),
@@ -285,6 +373,8 @@ static bool takes_shortcut(struct shortcut *s, struct nfs_call *call)
 		return false;
 	if (call->proc == NFS_LOOKUP)
 		return ask_name(s, call);
+	if (call->proc == NFS_READDIR || call->proc == NFS_READDIRPLUS)
+		return ask_listing(s, call);
 	if (call->proc == NFS_ACCESS)
 		return ask_access(s, call);
 	if (!changes_take(&s->changes, call, generation))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The shortcut: a struct server in front of the NFS server's, which asks the sidecar first. LOOKUP, GETATTR, ACCESS for
- * reading and searching, and the changes of names and attributes (change.h) take it during a session, one call at a
- * time; all other calls go to the NFS server, and so does each call that the sidecar does not answer. The layers above
- * see one server.
+ * reading and searching, READDIR and READDIRPLUS from the begin, and the changes of names and attributes (change.h)
+ * take it during a session, one call at a time; all other calls go to the NFS server, and so does each call that the
+ * sidecar does not answer. The layers above see one server.
  *
  * Names take the shortcut only while the session has proved that both give files the same handles: the first names that
  * the NFS server has answered are asked for at the sidecar, too, and SHORTCUT_PROOFS equal answers are the proof.

@@ -8,7 +8,8 @@
 #include "wire/broker_messages.h"
 #include "base/util.h"
 
-#define MAX_FDS 4 /* more than any message has, so that superfluous descriptors are seen */
+#define SKB_ROOM 32 /* net/unix/af_unix.c unix_dgram_sendmsg() keeps so many bytes of the socket's buffer free */
+#define MAX_FDS  4  /* more than any message has, so that superfluous descriptors are seen */
 
 /* True for an ANNOUNCE of another version, whose body has an unknown layout behind the version. */
 static bool is_other_version(const struct packet *p, size_t size)
@@ -101,6 +102,16 @@ int packet_receive(int socket, bool with_fd, struct packet *ret)
 	return r;
 }
 
+static int send_all(int socket, const struct msghdr *msg)
+{
+	ssize_t n;
+
+	do
+		n = sendmsg(socket, msg, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
 int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd)
 {
 	struct {
@@ -110,22 +121,42 @@ int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd
 	struct scm_fd control;
 	struct iovec iov = {.iov_base = &out, .iov_len = out.header.length};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	ssize_t n;
 
 	if (out.header.length == 0 || out.header.length > sizeof(out))
 		return -EINVAL;
 	memcpy(out.body, body, out.header.length - sizeof(out.header));
 	scm_fd_attach(&control, &msg, fd);
-	do
-		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : 0;
+	return send_all(socket, &msg);
 }
 
 int packet_reply(int socket, struct counters *c, uint32_t type, uint64_t id, const void *reply, int fd)
 {
 	counters_reply(c, type, reply);
 	return packet_send(socket, type | BROKER_REPLY, id, reply, fd);
+}
+
+bool packet_has_room(int socket, size_t bytes)
+{
+	socklen_t size = sizeof(int);
+	int room;
+
+	return getsockopt(socket, SOL_SOCKET, SO_SNDBUF, &room, &size) >= 0 && room >= 0 &&
+	       bytes + SKB_ROOM <= (size_t)room;
+}
+
+int packet_reply_listed(int socket, struct counters *c, uint64_t id, const struct broker_listed *reply,
+	const uint8_t *entries, size_t used)
+{
+	struct broker_header header = {.type = BROKER_LIST | BROKER_REPLY,
+		.length = (uint32_t)(sizeof(header) + sizeof(*reply) + used),
+		.id = id};
+	struct iovec iov[] = {{.iov_base = &header, .iov_len = sizeof(header)},
+		{.iov_base = (void *)(uintptr_t)reply, .iov_len = sizeof(*reply)},
+		{.iov_base = (void *)(uintptr_t)entries, .iov_len = used}};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = ARRAY_SIZE(iov)};
+
+	counters_reply(c, BROKER_LIST, reply);
+	return send_all(socket, &msg);
 }
 
 int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason)

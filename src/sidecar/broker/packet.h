@@ -61,5 +61,10 @@ int packet_receive(int socket, bool with_fd, struct packet *ret);
 int packet_send(int socket, uint32_t type, uint64_t id, const void *body, int fd);
 /* Sends the reply to a request of this type, and counts the request before. */
 int packet_reply(int socket, struct counters *c, uint32_t type, uint64_t id, const void *reply, int fd);
+/* True if the socket has room for a packet of so many bytes, once the client has read the others. */
+bool packet_has_room(int socket, size_t bytes);
+/* packet_reply() to LIST, with used bytes of entries. */
+int packet_reply_listed(int socket, struct counters *c, uint64_t id, const struct broker_listed *reply,
+	const uint8_t *entries, size_t used);
 /* packet_send() with a struct broker_status as body. */
 int packet_send_status(int socket, uint32_t type, uint64_t id, int error, unsigned reason);

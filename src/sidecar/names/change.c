@@ -36,6 +36,7 @@ struct name_change *name_change_free(struct name_change *c)
 	close_fdp(&c->file);
 	close_fdp(&c->kept);
 	(void)export_mount_unref(c->mount);
+	free(c->entries);
 	free(c);
 	return NULL;
 }
@@ -46,6 +47,8 @@ void name_change_refuse(struct name_change *c, int error, enum reason reason)
 		c->made = (struct broker_made){.error = error, .reason = reason};
 	else if (c->type == BROKER_LOOKUP)
 		c->found = (struct broker_found){.error = error, .reason = reason};
+	else if (c->type == BROKER_LIST)
+		c->listed = (struct broker_listed){.error = error, .reason = reason};
 	else
 		c->changed = (struct broker_changed){.error = error, .reason = reason};
 }
@@ -59,6 +62,8 @@ const void *name_change_reply(const struct name_change *c)
 {
 	if (c->type == BROKER_LOOKUP)
 		return &c->found;
+	if (c->type == BROKER_LIST)
+		return &c->listed;
 	return name_change_makes(c) ? (const void *)&c->made : &c->changed;
 }
 
@@ -349,6 +354,10 @@ void name_change_run(struct name_change *c)
 	}
 	if (c->type == BROKER_LOOKUP) {
 		change_look_up(c);
+		return;
+	}
+	if (c->type == BROKER_LIST) {
+		change_list(c);
 		return;
 	}
 	*reply = (struct broker_changed){0};

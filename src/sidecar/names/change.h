@@ -4,7 +4,7 @@
  * is prepared and made without the lock, since it may wait for ever: for the holder of a delegation, for a disk, or for
  * the lock of a directory, which any process that may read the directory can hold.
  *
- * A LOOKUP changes nothing, and takes the same way, since it may wait for the lock of a directory, too.
+ * LOOKUP and LIST change nothing, and take the same way, since they may wait for the lock of a directory, too.
  *
  * The kernel decides about all rights, for a thread with the squashed credential. Whatever the sidecar is not sure that
  * the server would do, it leaves to the server, with nothing changed: files with set-id bits, several kinds of
@@ -18,7 +18,7 @@
 #include "sidecar/names/directory.h"
 
 struct name_change {
-	uint32_t type; /* BROKER_MAKE, SYMLINK, REMOVE, RENAME, LINK, SETATTR; LOOKUP */
+	uint32_t type; /* BROKER_MAKE, SYMLINK, REMOVE, RENAME, LINK, SETATTR; LOOKUP, LIST */
 	union {
 		struct broker_make make;
 		struct broker_symlink symlink;
@@ -27,6 +27,7 @@ struct name_change {
 		struct broker_link link;
 		struct broker_setattr setattr;
 		struct broker_lookup lookup;
+		struct broker_list list;
 	} request;
 	const struct server_kind *server;
 	/*
@@ -55,6 +56,9 @@ struct name_change {
 	struct broker_changed changed; /* the reply */
 	struct broker_made made;       /* the reply of MAKE and SYMLINK */
 	struct broker_found found;     /* the reply of LOOKUP */
+	struct broker_listed listed;   /* the reply of LIST */
+	uint8_t *entries;              /* LIST: what follows the reply, entries_used bytes */
+	size_t entries_used;
 };
 
 /* A change with a copy of its request, of length bytes; NULL without memory. Free with name_change_free(). */
@@ -100,7 +104,7 @@ uint32_t name_change_may_set(const struct grant_context *g);
 
 /* True if the reply is c->made. */
 bool name_change_makes(const struct name_change *c);
-/* The reply: c->made, c->found or c->changed. */
+/* The reply: c->made, c->found, c->listed or c->changed. */
 const void *name_change_reply(const struct name_change *c);
 
 /*

@@ -26,9 +26,11 @@ static inline bool change_server_remembers(const struct name_change *c)
 /* Sets c->cred and c->lacks_groups: grant_squash_untold() of what the request asks with. */
 int change_squash(struct name_change *c, const struct grant_context *g, const struct broker_cred *asked);
 
-/* Opens the directory for a LOOKUP. 0 or a negative errno. May wait. */
+/* Open the directory for a LOOKUP or LIST. 0 or a negative errno. May wait. */
 int change_prepare_lookup(struct name_change *c, const struct grant_context *g);
+int change_prepare_list(struct name_change *c, const struct grant_context *g);
 
 /* Parts of name_change_run() that fill the reply. May wait. */
 void change_make(struct name_change *c);
 void change_look_up(struct name_change *c);
+void change_list(struct name_change *c);

@@ -179,33 +179,45 @@ uint32_t names_directory_acl(int fd)
 	return errno == ENODATA || errno == EOPNOTSUPP ? BROKER_ATTR_NO_ACL : 0;
 }
 
-int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked)
+int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked, int flags,
+	struct broker_cred *ret_cred)
 {
 	_cleanup_close_ int dir = export_mount_directory(g->at->mount, &g->at->handle);
 	struct access_file file = {.fd = dir};
 	struct broker_attr attr;
-	struct broker_cred cred;
 	enum reason reason;
 	struct statx stx;
 	bool may;
 	int r = dir < 0 ? dir : grant_attributes(dir, &stx, &attr);
 
 	if (r >= 0)
-		r = grant_squash(g, asked, &cred, &reason);
+		r = grant_squash(g, asked, ret_cred, &reason);
 	if (r < 0)
 		return r;
 	file.mode = stx.stx_mode;
 	file.uid = stx.stx_uid;
 	file.gid = stx.stx_gid;
-	r = g->server->access(&file, &cred, false);
+	r = g->server->access(&file, ret_cred, false);
 	if (r < 0 || (r & NFS_ACCESS_READ) == 0)
 		return r < 0 ? r : -EACCES;
-	may = thread_cred_become(&cred) >= 0 && thread_cred_allows(dir, R_OK);
+	may = thread_cred_become(ret_cred) >= 0 && thread_cred_allows(dir, R_OK);
 	thread_cred_restore();
 	if (!may)
 		return -EACCES;
-	r = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_NOATIME | O_CLOEXEC);
+	r = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 	return r < 0 ? -errno : r;
+}
+
+ssize_t names_directory_read(int fd, void *ret, size_t room)
+{
+	size_t used = 0;
+	ssize_t size;
+
+	while ((size = getdents64(fd, (char *)ret + used, room - used)) > 0)
+		used += (size_t)size;
+	if (size < 0)
+		return errno == EINVAL ? -E2BIG : -errno; /* the next name does not fit */
+	return (ssize_t)used;
 }
 
 int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret)

@@ -69,13 +69,20 @@ bool names_directory_may_change(const struct names_directory *d);
 
 /*
  * An O_RDONLY descriptor, which the caller owns, of the directory at g->at, whose names the squashed credential may
- * read by the server's own rule and by the kernel's. A negative errno: only the server can tell. Reading by the
- * descriptor leaves the directory's atime as it is.
+ * read by the server's own rule and by the kernel's; and that credential. A negative errno: only the server can tell.
+ * flags: O_NOATIME, or 0.
  */
-int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked);
+int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked, int flags,
+	struct broker_cred *ret_cred);
 
 /*
- * Reads the names by that descriptor, from the begin: *ret is the digest of BROKER_DIGEST. 0 or a negative errno;
+ * Reads the names by that descriptor, from the begin, into a buffer of struct dirent64. The number of bytes; -E2BIG if
+ * the room is too small for all names, or another negative errno. May wait for a disk.
+ */
+ssize_t names_directory_read(int fd, void *ret, size_t room);
+
+/*
+ * The same, but *ret is the digest of BROKER_DIGEST. 0 or a negative errno;
  * -E2BIG for more than BROKER_MAX_DIGEST names. May wait for a disk.
  */
 int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret);

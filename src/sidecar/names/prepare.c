@@ -173,6 +173,8 @@ static int prepare(struct name_change *c)
 		return prepare_link(c, &g, &g2);
 	case BROKER_SETATTR:
 		return prepare_setattr(c, &g);
+	case BROKER_LIST:
+		return change_prepare_list(c, &g);
 	default:
 		return change_prepare_lookup(c, &g);
 	}

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The requests that change names and attributes, and LOOKUP. With the lock, a request becomes a change with the places
- * of its handles. The keeper makes the change if that need not wait for a disk and if the keeper may leave for it.
- * Otherwise a worker does.
+ * The requests that change names and attributes, and LOOKUP and LIST. With the lock, a request becomes a change with
+ * the places of its handles. The keeper makes the change if that need not wait for a disk and if the keeper may leave
+ * for it. Otherwise a worker does.
  */
 #include "sidecar/session/session.h"
 
 #include "base/util.h"
 #include "sidecar/names/change.h"
+#include "wire/broker_messages.h"
 
 /* ---- the change, without the lock ---- */
 
@@ -87,6 +88,20 @@ static bool has_made(const struct name_change *c, mode_t type)
 	return c->type == BROKER_MAKE && c->made.fh.length > 0 && (c->request.make.mode & S_IFMT) == type;
 }
 
+static int reply_to(struct session *s, struct name_change *c, uint64_t request, int given)
+{
+	struct counters *counters = s->client->broker->counters;
+	size_t size = broker_packet_length(c->type | BROKER_REPLY) + c->entries_used;
+
+	if (c->type != BROKER_LIST || c->listed.error < 0)
+		return packet_reply(s->client->socket, counters, c->type, request, name_change_reply(c), given);
+	if (packet_has_room(s->client->socket, size))
+		return packet_reply_listed(s->client->socket, counters, request, &c->listed, c->entries,
+			c->entries_used);
+	name_change_refuse(c, -E2BIG, REASON_SERVER_DECIDES);
+	return packet_reply(s->client->socket, counters, c->type, request, name_change_reply(c), -1);
+}
+
 int session_make_change(void *session, struct name_change *c, uint64_t request)
 {
 	struct session *s = session;
@@ -108,7 +123,7 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 		close_fdp(&c->file);
 	}
 	if (!is_same_epoch(s, c))
-		c->found.watched = c->made.open.watched = 0;
+		c->found.watched = c->listed.watched = c->made.open.watched = 0;
 	if (name_change_took(c))
 		r = session_tell(s, true);
 	/*
@@ -116,9 +131,7 @@ int session_make_change(void *session, struct name_change *c, uint64_t request)
 	 * the client does not read; but not for one after the other.
 	 */
 	if (r >= 0)
-		r = s->mute ? -EPIPE
-			    : packet_reply(s->client->socket, s->client->broker->counters, c->type, request,
-				      name_change_reply(c), given);
+		r = s->mute ? -EPIPE : reply_to(s, c, request, given);
 	s->mute = s->mute || r < 0;
 	return r;
 }
@@ -133,6 +146,8 @@ struct target {
 };
 
 #define TARGET(q, first, second) ((struct target){&(q).first, second, &(q).cred, (q).flags})
+/* Makes nothing that could be stable. */
+#define READING_TARGET(q) ((struct target){&(q).dir, NULL, &(q).cred, BROKER_CHANGE_LAZY})
 
 static struct target target_of(const struct name_change *c)
 {
@@ -149,10 +164,10 @@ static struct target target_of(const struct name_change *c)
 		return TARGET(c->request.link, dir, &c->request.link.fh);
 	case BROKER_SETATTR:
 		return TARGET(c->request.setattr, fh, NULL);
-	default: /* LOOKUP makes nothing that could be stable */
-		return (struct target){.fh = &c->request.lookup.dir,
-			.cred = &c->request.lookup.cred,
-			.flags = BROKER_CHANGE_LAZY};
+	case BROKER_LIST:
+		return READING_TARGET(c->request.list);
+	default:
+		return READING_TARGET(c->request.lookup);
 	}
 }
 
@@ -199,9 +214,11 @@ static void find_notices(struct session *s, struct name_change *c, const struct 
 static void add_own(struct session *s, struct name_change *c, const struct target *t)
 {
 	c->epoch = s->epoch;
-	/* Before the name is looked up, so that each change is either seen here or noticed. */
+	/* Before names are looked up or read, so that each change is either seen here or noticed. */
 	if (c->type == BROKER_LOOKUP)
 		c->found.watched = listener_watch(s->listener, c->mount, &c->at.handle, t->fh, true);
+	else if (c->type == BROKER_LIST)
+		c->listed.watched = listener_watch(s->listener, c->mount, &c->at.handle, t->fh, true);
 	else
 		find_notices(s, c, t);
 	if (c->type == BROKER_SETATTR)

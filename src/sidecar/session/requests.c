@@ -372,7 +372,7 @@ static int on_digest(struct session *s, struct packet *p)
 		return session_reply(s, p,
 			&(struct broker_digested){.error = session_error_of(reason), .reason = reason}, -1);
 	job.digest.watched = listener_watch(s->listener, at.mount, &at.handle, &body->dir, true);
-	fd = names_directory_to_read(&g, &body->cred);
+	fd = names_directory_to_read(&g, &body->cred, O_NOATIME, &job.cred);
 	job.fd = fd;
 	return add_job(s, p, fd, &job);
 }
@@ -400,6 +400,7 @@ static const session_handler_fn handlers[] = {
 	[BROKER_LINK] = session_on_change,
 	[BROKER_SETATTR] = session_on_change,
 	[BROKER_DIGEST] = on_digest,
+	[BROKER_LIST] = session_on_change,
 };
 
 session_handler_fn session_handler(uint32_t type)

@@ -113,7 +113,7 @@ int session_descriptor_to_look(struct session *s, const struct grant_context *g,
 /* A file_jobs_change_fn, for a thread without the session's lock. session: the struct session. */
 int session_make_change(void *session, struct name_change *c, uint64_t request);
 
-/* LOOKUP, MAKE, SYMLINK, REMOVE, RENAME, LINK, SETATTR. */
+/* LOOKUP, LIST, MAKE, SYMLINK, REMOVE, RENAME, LINK, SETATTR. */
 int session_on_change(struct session *s, struct packet *p);
 
 /* ---- handshake.c ---- */

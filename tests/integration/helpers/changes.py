@@ -5,7 +5,7 @@ import struct
 
 from wire import NFS_PORT, REGISTRY, Broker, broker_fh, opaque, rpc
 
-BROKER_LOOKUP = 13
+BROKER_LOOKUP, BROKER_LIST = 13, 21
 MAKE, SYMLINK, REMOVE, RENAME, LINK, SETATTR = range(14, 20)
 LAZY, EXCLUSIVE, DIRECTORY = 1, 2, 4
 MODE, UID, GID, ATIME, MTIME, ATIME_NOW, MTIME_NOW = (1 << n for n in range(7))
@@ -47,6 +47,19 @@ class Sidecar:
         self.found = self.reply[12:12 + length], struct.unpack("=I", self.reply[204:208])[0]
         return error
 
+    def list(self, who, of, plus=1, pad=0):
+        """The entries are in self.listed: by name the file number, the mode and the handle. self.watched: whether notices come."""
+        error = self.call(BROKER_LIST, broker_fh(of) + cred(who) + struct.pack("=II", plus, pad))
+        self.watched, count = struct.unpack("=II", self.reply[8:16])
+        self.listed, at = {}, 104
+        for _ in range(count):
+            (number, mode), (fh, name) = struct.unpack("=Q60xI", self.reply[at + 8:at + 80]), struct.unpack("=II", self.reply[at + 104:at + 112])
+            self.listed[self.reply[at + 112 + fh:at + 112 + fh + name]] = number, mode, self.reply[at + 112:at + 112 + fh]
+            at += 112 + (fh + name) // 8 * 8 + 8
+        if at != len(self.reply):
+            raise ValueError(f"the reply has {len(self.reply)} bytes, its entries end at {at}")
+        return error
+
     def make(self, who, of, name, mode, flags=EXCLUSIVE, rdev=(0, 0)):
         return self.call(MAKE, broker_fh(of) + cred(who) + struct.pack("=IIIII", flags, 0, mode, *rdev) + name_of(name))
 
@@ -75,6 +88,17 @@ class Server:
     def call(self, who, procedure, arguments):
         result = rpc(NFS_PORT, 100003, 3, procedure, arguments, who[0], who[1], groups=who[2], connection=self.connection)
         return struct.unpack(">I", result[:4])[0]
+
+    def look_up(self, who, of, name):
+        """The status, and the handle."""
+        result = rpc(NFS_PORT, 100003, 3, 3, opaque(of) + opaque(name if isinstance(name, bytes) else os.fsencode(name)), who[0], who[1],
+                     groups=who[2], connection=self.connection)
+        length = struct.unpack(">I", result[4:8])[0]
+        return struct.unpack(">I", result[:4])[0], result[8:8 + length] if result[:4] == bytes(4) else b""
+
+    def list(self, who, of):
+        """The status of READDIR."""
+        return self.call(who, 16, opaque(of) + bytes(16) + struct.pack(">I", 8192))
 
     @staticmethod
     def sattr(bits=0, mode=0, uid=0, gid=0, atime=0, mtime=0):

@@ -69,6 +69,21 @@ def unpack(layout, data):
     return values, data
 
 
+def entries(data, count):
+    """The entries behind the reply to LIST, by name, and the bytes behind them."""
+    found = {}
+    for _ in range(count):
+        entry, rest = unpack("entry", data)
+        at = entry["fh_length"] + entry["name_length"]
+        entry["fh"], name = rest[:entry["fh_length"]], rest[entry["fh_length"]:at]
+        used = len(data) - len(rest) + at
+        nuls = 8 - used % 8
+        need(data[used:used + nuls] == bytes(nuls), f"{nuls} NULs do not follow the entry of {name}")
+        found[os.fsdecode(name)] = entry
+        data = data[used + nuls:]
+    return found, data
+
+
 def handle(data):
     return {"length": len(data), "data": data}
 
@@ -115,7 +130,7 @@ class PageClient:
     def receive(self):
         """(type, id, body) of the next message, or None at the end of the session."""
         try:
-            packet, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
+            packet, fds, _, _ = socket.recv_fds(self.socket, 1 << 17, 1)
         except ConnectionResetError:
             return None
         if not packet:
@@ -127,6 +142,8 @@ class PageClient:
         kind = header["type"]
         layout = BODIES[asked[kind]] if kind in asked else REPLIES[asked[kind - REPLY]]
         body, rest = unpack(layout, rest)
+        if kind == TYPES["LIST"] + REPLY:
+            body["entries"], rest = entries(rest, body["count"])
         need(not rest, f"a packet of type {kind:#x} has {len(rest)} bytes more than the page says")
         return kind, header["id"], body
 

@@ -238,7 +238,7 @@ ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 PROVE = 12
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
 WANT_ID, ATTR, WANT_FD, WANT_WRITE, WANT_LOOK, WATCH, WANT_SET = 1, 2, 4, 8, 16, 32, 64
-VERSION = 12
+VERSION = 13
 MAX_RELEASE = 31
 HELLO_REPLY = 232  # bytes of its body
 REASON_BAD_REGISTRY = 6
@@ -288,7 +288,7 @@ class Broker:
     def receive(self):
         """Returns (type, body) of the next packet. A descriptor that came along is in self.fd."""
         try:
-            packet, fds, _, _ = socket.recv_fds(self.socket, 4096, 1)
+            packet, fds, _, _ = socket.recv_fds(self.socket, 1 << 17, 1)
         except ConnectionResetError:
             raise Closed from None
         if not packet:

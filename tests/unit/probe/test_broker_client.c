@@ -135,6 +135,56 @@ static void a_message_of_another_length_breaks_the_protocol(void **state)
 	assert_int_equal(s->event, 0);
 }
 
+static uint32_t listed; /* bytes of the last reply to LIST */
+
+static void on_listed(struct broker_call *call, int error, const void *body)
+{
+	const struct broker_listed *reply = body;
+
+	if (error < 0)
+		return;
+	listed = call->length;
+	assert_int_equal(((const uint8_t *)(reply + 1))[call->length - sizeof(*reply) - 1], 'e');
+}
+
+/* Sends a request LIST, and a reply of so many bytes. What the client says of the reply. */
+static int list(struct sidecar *s, uint32_t length)
+{
+	static uint8_t packet[2 * BROKER_MAX_LISTED];
+	static struct broker_call call; /* after an error it is done at the end of the connection */
+	struct broker_list body = {.plus = 1};
+	struct broker_header header = {.type = BROKER_LIST | BROKER_REPLY, .length = length};
+
+	call = (struct broker_call){.done = on_listed};
+	broker_client_send(s->client, &call, BROKER_LIST, &body, sizeof(body), -1);
+	header.id = call.id;
+	memset(packet, 'e', sizeof(packet));
+	memcpy(packet, &header, sizeof(header));
+	assert_int_equal(send(s->socket, packet, length, 0), length);
+	return broker_client_service(s->client);
+}
+
+static void a_listing_has_any_length(void **state)
+{
+	struct sidecar *s = *state;
+
+	for (uint32_t length = 121; length <= BROKER_MAX_LISTED; length += 4361) {
+		assert_int_equal(list(s, length), 0);
+		assert_int_equal(listed, length - sizeof(struct broker_header));
+	}
+	assert_int_equal(listed, BROKER_MAX_LISTED - sizeof(struct broker_header));
+}
+
+static void a_listing_that_is_too_long_breaks_the_protocol(void **state)
+{
+	assert_int_equal(list(*state, BROKER_MAX_LISTED + 1), -EPROTO);
+}
+
+static void a_listing_that_is_too_short_breaks_the_protocol(void **state)
+{
+	assert_int_equal(list(*state, 119), -EPROTO);
+}
+
 static void send_change(struct sidecar *s, struct change *c)
 {
 	struct broker_remove body = {.name = "a"};
@@ -241,6 +291,9 @@ int main(void)
 			tear_down),
 		cmocka_unit_test_setup_teardown(a_closed_connection_ends_all_calls_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_message_of_another_length_breaks_the_protocol, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_listing_has_any_length, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_listing_that_is_too_long_breaks_the_protocol, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_listing_that_is_too_short_breaks_the_protocol, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_change_that_was_sent_outlives_the_clients_end, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_ended_connection_is_over_when_all_changes_are_answered, set_up,
 			tear_down),

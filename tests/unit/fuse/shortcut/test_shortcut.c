@@ -7,10 +7,12 @@
 #include "cmocka_setup.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "fuse/shortcut/change.h"
 #include "fuse/shortcut/shortcut.h"
+#include "wire/broker_messages.h"
 
 #define BEGIN 100000 /* milliseconds */
 
@@ -20,6 +22,7 @@ static struct shortcut *shortcut;
 static struct server *server;
 static uint64_t clock_ms;
 static struct broker_call *asked; /* what the sidecar has got last, and not answered */
+static uint32_t asked_type;
 static unsigned answers, by_server;
 static int last_error;
 
@@ -55,6 +58,7 @@ uint64_t probe_generation(struct probe *p)
 void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length)
 {
 	asked = call;
+	asked_type = type;
 }
 
 void probe_send_change(struct probe *p, uint64_t generation, struct broker_call *call, uint32_t type, const void *body,
@@ -187,6 +191,150 @@ static void attributes_that_are_asked_for_during_the_look_wait_on(void **state)
 	assert_int_equal(answers, 1);
 }
 
+/* ---- listings ---- */
+
+static struct nfs_call listing;
+static struct {
+	struct broker_listed listed;
+	uint8_t entries[1000];
+} reply;
+static size_t used;
+
+/* Names that both have answered with the same handle. */
+static void prove(void)
+{
+	for (int n = 0; n < SHORTCUT_PROOFS; n++) {
+		const struct broker_found found = {.fh = {.length = 1, .data = {7}}};
+		struct nfs_call answered = {.proc = NFS_LOOKUP, .name = "name", .new_fh = {.len = 1, .data = {7}}};
+		struct broker_call *call;
+
+		shortcut_learn(shortcut, &answered);
+		call = STEAL_PTR(asked);
+		call->done(call, 0, &found);
+	}
+}
+
+static void add(const char *name, uint32_t fh_length, uint32_t mode)
+{
+	static const uint8_t handle[BROKER_MAX_FH] = {9};
+	const struct broker_entry_ref e = {.entry = {.cookie = 5,
+						   .fileid = 6,
+						   .attr.mode = mode,
+						   .fh_length = fh_length,
+						   .name_length = (uint32_t)strlen(name)},
+		.fh = handle,
+		.name = name};
+
+	assert_true(broker_entry_put(reply.entries, sizeof(reply.entries), &used, &e));
+	reply.listed.count++;
+}
+
+static void on_listed(struct nfs_call *call)
+{
+	answers++;
+	if (!call->by_sidecar)
+		return;
+	assert_true(call->res.dir.eof);
+	for (size_t n = 0; n < call->res.dir.count; n++) {
+		const struct nfs_entry *e = &call->res.dir.entries[n];
+
+		assert_int_equal(e->cookie, 5);
+		assert_int_equal(e->fileid, 6);
+		assert_int_equal(e->has_attr, e->attr.mode != 0);
+		assert_true(e->fh.len == 0 || e->fh.data[0] == 9);
+	}
+}
+
+/* Asks for a listing, which the sidecar answers by the reply, cut by so many bytes. True if that is the answer. */
+static bool is_listed(size_t cut)
+{
+	struct broker_call *call;
+	unsigned before = answers;
+
+	listing = (struct nfs_call){.proc = NFS_READDIRPLUS, .done = on_listed};
+	server_submit(server, &listing);
+	assert_int_equal(asked_type, BROKER_LIST);
+	call = STEAL_PTR(asked);
+	call->length = (uint32_t)(sizeof(reply.listed) + used - cut);
+	call->done(call, 0, &reply);
+	assert_int_equal(answers, before + 1);
+	return listing.by_sidecar && listing.error == 0 && listing.res.dir.count == reply.listed.count;
+}
+
+static int setup_listing(void **state)
+{
+	int r = setup(state);
+
+	memset(&reply, 0, sizeof(reply));
+	used = 0;
+	if (r == 0)
+		prove();
+	return r;
+}
+
+static void a_listing_is_the_sidecars(void **state)
+{
+	reply.listed.watched = 1;
+	add(".", 0, S_IFDIR);
+	add("file", 64, S_IFREG);
+	add("bare", 0, 0);
+	assert_true(is_listed(0));
+	assert_true(listing.watched);
+	assert_true(listing.dir.has_after);
+	assert_int_equal(by_server, 0);
+}
+
+static void a_listing_that_the_sidecar_refuses_is_the_servers(void **state)
+{
+	reply.listed = (struct broker_listed){.error = -E2BIG, .reason = REASON_SERVER_DECIDES};
+	assert_false(is_listed(0));
+	assert_int_equal(by_server, 1);
+}
+
+static void the_rest_of_a_listing_is_the_servers(void **state)
+{
+	listing = (struct nfs_call){.proc = NFS_READDIR, .args.dir.cookie = 5, .done = on_listed};
+	server_submit(server, &listing);
+	assert_null(asked);
+	assert_int_equal(by_server, 1);
+}
+
+static void a_listing_before_the_proof_is_the_servers(void **state)
+{
+	listing = (struct nfs_call){.proc = NFS_READDIR, .done = on_listed};
+	server_submit(server, &listing);
+	assert_null(asked);
+	assert_int_equal(by_server, 1);
+}
+
+static void a_wrong_listing_is_the_servers(void **state)
+{
+	add("file", 64, S_IFREG);
+	add("file2", 64, S_IFREG);
+	assert_true(is_listed(0));
+	assert_false(is_listed(8));
+	assert_false(is_listed(used));
+	reply.listed.count = 1;
+	assert_false(is_listed(0));
+	reply.listed.count = 3;
+	assert_false(is_listed(0));
+	reply.listed.count = UINT32_MAX;
+	assert_false(is_listed(0));
+	reply.listed.count = 2;
+	assert_true(is_listed(0));
+	assert_int_equal(by_server, 5);
+}
+
+static void a_listing_with_a_wrong_handle_is_the_servers(void **state)
+{
+	add("file", 65, S_IFREG); /* longer than NFSv3's */
+	assert_false(is_listed(0));
+	used = reply.listed.count = 0;
+	add("file", 64, 0); /* without attributes */
+	assert_false(is_listed(0));
+	assert_int_equal(by_server, 2);
+}
+
 static void a_change_that_begins_during_the_look_stalls_nothing(void **state)
 {
 	struct nfs_call call = {.proc = NFS_SETATTR, .args.sattr.set_mode = true, .done = on_done};
@@ -215,6 +363,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_look_at_a_directory_waits_as_a_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_open_that_begins_during_the_look_waits_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(attributes_that_are_asked_for_during_the_look_wait_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_listing_is_the_sidecars, setup_listing, teardown),
+		cmocka_unit_test_setup_teardown(a_listing_that_the_sidecar_refuses_is_the_servers, setup_listing,
+			teardown),
+		cmocka_unit_test_setup_teardown(the_rest_of_a_listing_is_the_servers, setup_listing, teardown),
+		cmocka_unit_test_setup_teardown(a_listing_before_the_proof_is_the_servers, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_wrong_listing_is_the_servers, setup_listing, teardown),
+		cmocka_unit_test_setup_teardown(a_listing_with_a_wrong_handle_is_the_servers, setup_listing, teardown),
 		cmocka_unit_test_setup_teardown(a_change_that_begins_during_the_look_stalls_nothing, setup, teardown),
 	};
 

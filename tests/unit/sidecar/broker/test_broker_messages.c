@@ -32,6 +32,7 @@ static const struct {
 	{BROKER_SYNC_DIR, 224, 24, SESSION_READY, false, 0, 132},
 	{BROKER_LOOKUP, 484, 336, SESSION_READY, false, 0, 132},
 	{BROKER_DIGEST, 240, 128, SESSION_READY, false, 0, 132},
+	{BROKER_LIST, 232, 120, SESSION_READY, false, 0, 132},
 	{BROKER_MAKE, 500, 424, SESSION_READY, false, 0, 132},
 	{BROKER_SYMLINK, 996, 424, SESSION_READY, false, 0, 132},
 	{BROKER_REMOVE, 484, 504, SESSION_READY, false, 0, 132},
@@ -129,7 +130,130 @@ static void there_are_no_other_messages(void **state)
 		packets += length != 0;
 	}
 	assert_int_equal(messages, ARRAY_SIZE(expected));
-	assert_int_equal(packets, 44);
+	assert_int_equal(packets, 46);
+}
+
+static void only_the_reply_to_list_has_several_lengths(void **state)
+{
+	for (uint32_t type = 0; type < 0x1000; type++) {
+		uint32_t least = broker_packet_length(type);
+		uint32_t most = type == (BROKER_LIST | BROKER_REPLY) ? BROKER_MAX_LISTED : least;
+
+		for (uint32_t length = 0; least == 0 && length < 100; length++)
+			assert_false(broker_packet_fits(type, length));
+		if (least == 0)
+			continue;
+		assert_false(broker_packet_fits(type, least - 1));
+		assert_true(broker_packet_fits(type, least));
+		assert_true(broker_packet_fits(type, most));
+		assert_false(broker_packet_fits(type, most + 1));
+		assert_true(most == least || broker_packet_fits(type, least + 1));
+	}
+}
+
+/* ---- the entries behind the reply to LIST ---- */
+
+static const uint8_t handle[BROKER_MAX_FH] = {1, 2, 3};
+static char name[BROKER_MAX_NAME + 1];
+
+/* A name and a handle of these lengths. */
+static struct broker_entry_ref entry_of(uint32_t fh_length, uint32_t name_length)
+{
+	memset(name, 'n', name_length);
+	name[name_length] = '\0';
+	return (struct broker_entry_ref){.entry = {.cookie = name_length,
+						 .fileid = 7,
+						 .fh_length = fh_length,
+						 .name_length = name_length},
+		.fh = handle,
+		.name = name};
+}
+
+static void an_entry_is_read_as_it_was_written(void **state)
+{
+	static uint8_t room[2 * BROKER_MAX_LISTED];
+	size_t used = 0, at = 0;
+	struct broker_entry_ref e;
+
+	for (uint32_t length = 1; length <= BROKER_MAX_NAME; length++) {
+		size_t before = used;
+
+		e = entry_of(length % (BROKER_MAX_FH + 1), length);
+		assert_false(
+			broker_entry_put(room, used + broker_entry_size(e.entry.fh_length, length) - 1, &used, &e));
+		assert_int_equal(used, before);
+		assert_true(broker_entry_put(room, used + broker_entry_size(e.entry.fh_length, length), &used, &e));
+		assert_int_equal(used % 8, 0);
+	}
+	for (uint32_t length = 1; length <= BROKER_MAX_NAME; length++) {
+		assert_true(broker_entry_get(room, used, &at, &e));
+		assert_int_equal(e.entry.cookie, length);
+		assert_int_equal(e.entry.fh_length, length % (BROKER_MAX_FH + 1));
+		assert_memory_equal(e.fh, handle, e.entry.fh_length);
+		assert_int_equal(strlen(e.name), length);
+	}
+	assert_int_equal(at, used);
+	assert_false(broker_entry_get(room, used, &at, &e));
+}
+
+/* An entry of which one byte is another. */
+static bool is_read_with(size_t offset, uint8_t byte)
+{
+	uint8_t room[256];
+	size_t used = 0, at = 0;
+	struct broker_entry_ref e = entry_of(5, 3);
+
+	assert_true(broker_entry_put(room, sizeof(room), &used, &e));
+	room[offset] = byte;
+	return broker_entry_get(room, used, &at, &e);
+}
+
+static void a_wrong_entry_is_not_read(void **state)
+{
+	const size_t fh_length = offsetof(struct broker_entry, fh_length);
+	const size_t name_length = offsetof(struct broker_entry, name_length);
+	const size_t text = sizeof(struct broker_entry) + 5;
+	uint8_t room[256];
+	size_t used = 0;
+	struct broker_entry_ref e = entry_of(5, 3);
+
+	assert_true(is_read_with(0, 9));
+	for (unsigned byte = 0; byte < 256; byte++) {
+		assert_int_equal(is_read_with(name_length, (uint8_t)byte), byte == 3);
+		assert_int_equal(is_read_with(text + 1, (uint8_t)byte), byte != 0 && byte != '/');
+		assert_int_equal(is_read_with(text + 3, (uint8_t)byte), byte == 0);
+	}
+	assert_false(is_read_with(fh_length, BROKER_MAX_FH + 1));
+	assert_false(is_read_with(fh_length + 3, 1));
+	assert_false(is_read_with(name_length + 3, 1));
+	assert_true(broker_entry_put(room, sizeof(room), &used, &e));
+	for (size_t length = 0; length < used; length++) {
+		size_t at = 0;
+
+		assert_false(broker_entry_get(room, length, &at, &e));
+	}
+}
+
+/* The kernel refuses a packet that can never be sent. */
+static void the_room_of_a_socket_is_that_of_the_kernel(void **state)
+{
+	static const uint8_t entries[BROKER_MAX_LISTED];
+	const struct broker_listed reply = {.count = 1};
+	const size_t fixed = sizeof(struct broker_header) + sizeof(reply);
+	static uint8_t got[BROKER_MAX_LISTED];
+	struct counters counters = {0};
+	socklen_t size = sizeof(int);
+	int room = 20000;
+
+	assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), 0);
+	assert_int_equal(getsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &room, &size), 0);
+	assert_true(packet_has_room(pair[1], (size_t)room - 32));
+	assert_int_equal(packet_reply_listed(pair[1], &counters, 9, &reply, entries, (size_t)room - 32 - fixed), 0);
+	assert_int_equal(recv(pair[0], got, sizeof(got), 0), room - 32);
+	assert_false(packet_has_room(pair[1], (size_t)room - 31));
+	assert_int_equal(packet_reply_listed(pair[1], &counters, 9, &reply, entries, (size_t)room - 31 - fixed),
+		-EMSGSIZE);
+	assert_false(packet_has_room(-1, 1));
 }
 
 static void every_request_and_nothing_else_has_a_handler(void **state)
@@ -357,6 +481,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_line_of_the_table_is_as_the_protocol_says),
 		cmocka_unit_test(there_are_no_other_messages),
+		cmocka_unit_test(only_the_reply_to_list_has_several_lengths),
+		cmocka_unit_test(an_entry_is_read_as_it_was_written),
+		cmocka_unit_test(a_wrong_entry_is_not_read),
+		cmocka_unit_test_setup_teardown(the_room_of_a_socket_is_that_of_the_kernel, connect_pair, close_pair),
 		cmocka_unit_test(every_request_and_nothing_else_has_a_handler),
 		cmocka_unit_test(descriptors_come_after_the_match_only),
 		cmocka_unit_test(every_length_but_the_right_one_is_refused),
