@@ -15,7 +15,8 @@
 #include "base/util.h"
 #include "sidecar/backing/thread_cred.h"
 
-#define ACCESS_ACL "system.posix_acl_access"
+#define ACCESS_ACL     "system.posix_acl_access"
+#define SYS_GETXATTRAT 464 /* on all architectures but alpha */
 
 bool names_is_text(const char *text, size_t room)
 {
@@ -164,19 +165,37 @@ int names_directory_sync(const struct names_directory *d)
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
 }
 
+/* getxattrat(2) of the directory, which the C library does not know yet; the kernel does since Linux 6.13. */
+static ssize_t get_acl(int dir)
+{
+	struct {
+		uint64_t value;
+		uint32_t size, flags;
+	} args = {0}; /* struct xattr_args in include/uapi/linux/xattr.h */
+
+	return syscall(SYS_GETXATTRAT, dir, ".", 0, ACCESS_ACL, &args, sizeof(args));
+}
+
+/* True if errno says that the directory has no ACL. */
+static bool says_no_acl(void)
+{
+	return errno == ENODATA || errno == EOPNOTSUPP;
+}
+
 uint32_t names_directory_acl(int fd)
 {
 	ssize_t size = fgetxattr(fd, ACCESS_ACL, NULL, 0);
 	char path[48];
 
-	/* An O_PATH descriptor, which has no other way. */
-	if (size < 0 && errno == EBADF) {
+	/* An O_PATH descriptor. An older kernel, or a container's list of system calls, leaves the way through /proc.
+	 */
+	if (size < 0 && errno == EBADF)
+		size = get_acl(fd);
+	if (size < 0 && !says_no_acl()) {
 		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 		size = getxattr(path, ACCESS_ACL, NULL, 0);
 	}
-	if (size >= 0)
-		return 0;
-	return errno == ENODATA || errno == EOPNOTSUPP ? BROKER_ATTR_NO_ACL : 0;
+	return size < 0 && says_no_acl() ? BROKER_ATTR_NO_ACL : 0;
 }
 
 int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked, int flags,
