@@ -134,17 +134,13 @@ static void ask_looker(struct opendir_request *o)
 /* True if the directory's looker shows that the kernel's listing, which is good, is right. */
 static bool looker_shows(const struct request *r)
 {
-	struct granted_file *looker = granted_file_to_look(r->fs, r->inode);
 	uint64_t asked = attr_clock();
 	bool watched = known_has_notices(r->fs, r->inode);
 	struct nfs_attr attr;
-	bool seen = looker && granted_file_attributes(looker, &attr) == 0;
 
-	(void)granted_file_unref(looker);
-	if (!seen || !listing_shows(r->inode, &attr))
+	if (!granted_file_look(r->fs, r->inode, &attr) || !listing_shows(r->inode, &attr))
 		return false;
 	idle_ids_looked(r->inode);
-	attr.fsid = r->fs->fsid;
 	(void)known_attributes_watched(r->fs, r->inode, &attr, asked, watched);
 	return listing_is_good(r->fs, r->inode);
 }

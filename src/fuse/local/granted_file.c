@@ -102,6 +102,7 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
 		.gid = st.st_gid,
 		.size = (uint64_t)st.st_size,
 		.used = (uint64_t)st.st_blocks * 512,
+		.fsid = g->fs->fsid,
 		.fileid = st.st_ino,
 		.rdev_major = major(st.st_rdev),
 		.rdev_minor = minor(st.st_rdev),
@@ -127,6 +128,15 @@ struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i)
 	if (granted_file_serves(i->granted, generation))
 		return granted_file_ref(i->granted);
 	return granted_file_serves(i->looks, generation) ? granted_file_ref(i->looks) : NULL;
+}
+
+bool granted_file_look(const struct fs *fs, struct inode *i, struct nfs_attr *ret)
+{
+	struct granted_file *g = granted_file_to_look(fs, i);
+	bool seen = g && granted_file_attributes(g, ret) == 0;
+
+	(void)granted_file_unref(g);
+	return seen;
 }
 
 struct granted_file *granted_file_to_set(const struct fs *fs, struct inode *i, uint32_t kinds, uint32_t uid,

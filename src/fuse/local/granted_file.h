@@ -77,7 +77,7 @@ void granted_file_set_direct(struct granted_file *g, bool direct);
 struct granted_file *granted_file_ref(struct granted_file *g);
 
 /*
- * The attributes that the server would send to GETATTR, except the fsid. -EOPNOTSUPP if the daemon's user namespace
+ * The attributes that the server would send to GETATTR. -EOPNOTSUPP if the daemon's user namespace
  * does not map the owner, so that the server's ids are unknown.
  */
 int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
@@ -87,6 +87,9 @@ struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
 
 /* The same, or else a reference to the inode's looker of the present session. */
 struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i);
+
+/* True with the attributes of the inode's file, as that descriptor shows them now. */
+bool granted_file_look(const struct fs *fs, struct inode *i, struct nfs_attr *ret);
 
 /*
  * A reference to the inode's looker, by which the setter may change these kinds of attributes (enum broker_set) for a
@@ -104,8 +107,10 @@ struct granted_file *granted_file_put_looker(struct inode *i, struct granted_fil
 /* True if inodes may have lookers. With nocto no open looks at its file. */
 bool granted_file_may_look(const struct fs *fs);
 
-/* True if an inode that has a backing id, or will get one, or a directory lacks a looker that it may have. Takes the
- * inode's lock. */
+/*
+ * True if an inode that has a backing id, or will get one, or a directory lacks a looker that it may have. Takes the
+ * inode's lock.
+ */
 bool granted_file_wants_looker(const struct fs *fs, struct inode *i);
 
 /*

@@ -111,17 +111,10 @@ static void local_attr_done(struct broker_call *call, int error, const void *bod
  */
 static bool know_attributes(struct request *r)
 {
-	struct granted_file *granted = granted_file_to_look(r->fs, r->inode);
-	int error;
-
-	if (!granted)
-		return false;
 	r->asked = attr_clock();
-	error = granted_file_attributes(granted, &r->call.attr);
-	(void)granted_file_unref(granted);
-	if (error < 0 || (r->inode->type == S_IFDIR && !known_is_version(r->inode, &r->call.attr)))
+	if (!granted_file_look(r->fs, r->inode, &r->call.attr) ||
+		(r->inode->type == S_IFDIR && !known_is_version(r->inode, &r->call.attr)))
 		return false;
-	r->call.attr.fsid = r->fs->fsid;
 	r->call.error = 0;
 	r->call.has_attr = true;
 	return true;

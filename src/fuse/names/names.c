@@ -47,14 +47,10 @@ static void lookup_done(struct nfs_call *call)
  */
 static bool shows(struct request *r, struct inode *i, struct nfs_attr *ret)
 {
-	struct granted_file *looker = i->type == S_IFREG ? granted_file_to_look(r->fs, i) : NULL;
 	uint64_t asked = attr_clock();
-	bool seen = looker && granted_file_attributes(looker, ret) == 0 && ret->nlink > 0;
 
-	(void)granted_file_unref(looker);
-	if (!seen)
+	if (i->type != S_IFREG || !granted_file_look(r->fs, i, ret) || ret->nlink == 0)
 		return false;
-	ret->fsid = r->fs->fsid;
 	(void)known_attributes(r->fs, i, ret, asked);
 	return true;
 }

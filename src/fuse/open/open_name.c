@@ -58,8 +58,10 @@ static void on_server_looked(struct nfs_call *call)
 		open_end(o, -ESTALE);
 }
 
-/* The server looks at the directory, and then at the file: with the file's old ctime the next open would doubt the name
- * again. */
+/*
+ * The server looks at the directory, and then at the file: with the file's old ctime the next open would doubt the name
+ * again.
+ */
 static void make_server_look(struct open_request *o, const struct nfs_fh *fh, void (*done)(struct nfs_call *call))
 {
 	o->r.call.fh = *fh;
@@ -138,14 +140,12 @@ void open_name_holds(struct open_request *o)
 static bool directory_shows(struct open_request *o, struct inode *dir)
 {
 	struct fs *fs = o->r.fs;
-	struct granted_file *looker = known_has_notices(fs, dir) ? granted_file_to_look(fs, dir) : NULL;
 	struct nfs_attr now;
-	bool seen = looker && granted_file_attributes(looker, &now) == 0 && now.ctime.tv_nsec != 0;
 
-	(void)granted_file_unref(looker);
-	if (seen)
-		idle_ids_looked(dir);
-	return seen && known_directory_is(fs, o->r.inode, &o->dir, &now, &o->r.call.attr.ctime);
+	if (!known_has_notices(fs, dir) || !granted_file_look(fs, dir, &now) || now.ctime.tv_nsec == 0)
+		return false;
+	idle_ids_looked(dir);
+	return known_directory_is(fs, o->r.inode, &o->dir, &now, &o->r.call.attr.ctime);
 }
 
 /* Takes the looker of the directory that came with the answer, for the next opens of its files. */

@@ -97,7 +97,6 @@ static bool take_own_attributes(struct request *r, struct inode *i)
 	(void)granted_file_unref(granted);
 	if (!taken)
 		return false;
-	attr.fsid = r->fs->fsid;
 	r->entry_attr = attr;
 	return true;
 }
