@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* localioctl: asks localiofs mounts about their state. The table of commands, the words on the command line, the usage.
+/*
+ * localioctl: asks localiofs mounts about their state. The table of commands, the words on the command line, the usage.
  */
 #include <getopt.h>
 #include <jansson.h>

@@ -18,7 +18,8 @@ struct mountinfo {
 
 #define MOUNTINFO_TYPE "fuse.localiofs" /* the type of localiofs mounts */
 
-/* Calls f for each mount, in the kernel's order, until f returns another value than 0. Returns that value, or -errno.
+/*
+ * Calls f for each mount, in the kernel's order, until f returns another value than 0. Returns that value, or -errno.
  */
 int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg);
 

@@ -47,7 +47,8 @@ enum protocol {
 	PROTOCOL_TCP6, /* over IPv6 */
 };
 
-/* The kinds of locks that the user knows to be local; nfs(5). All locks are local: the first of another kind is logged.
+/*
+ * The kinds of locks that the user knows to be local; nfs(5). All locks are local: the first of another kind is logged.
  */
 enum local_lock {
 	LOCAL_LOCK_NONE,

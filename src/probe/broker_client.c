@@ -354,7 +354,8 @@ int broker_client_service(struct broker_client *b)
 			return -ENOTCONN;
 		scm_fd_expect(&control, &message);
 		n = recvmsg(b->fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-		/* The sidecar has closed without reading a request. The kernel says so once, before the last messages.
+		/*
+		 * The sidecar has closed without reading a request. The kernel says so once, before the last messages.
 		 */
 		if (n < 0 && errno == ECONNRESET)
 			n = recvmsg(b->fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);

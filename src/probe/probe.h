@@ -118,7 +118,8 @@ bool probe_is_trusted(const struct probe *p);
  */
 bool probe_server_remembers(const struct probe *p);
 
-/* Sends a request of the session. call->done() runs on the probe's thread; without a session at once, with -ENOTCONN.
+/*
+ * Sends a request of the session. call->done() runs on the probe's thread; without a session at once, with -ENOTCONN.
  */
 void probe_send(struct probe *p, struct broker_call *call, uint32_t type, const void *body, size_t length);
 

@@ -132,8 +132,10 @@ static int start_broker(struct sidecar *s, const struct sidecar_options *o, unsi
 	return 0;
 }
 
-/* Starts the ways by which root looks at the sidecar. Without --control= the sidecar works without a control socket, if
- * the default cannot be made. */
+/*
+ * Starts the ways by which root looks at the sidecar. Without --control= the sidecar works without a control socket, if
+ * the default cannot be made.
+ */
 static int start_views(struct sidecar *s, const struct sidecar_options *o)
 {
 	const char *path = o->control != NULL ? o->control : SIDECAR_CONTROL_DEFAULT;

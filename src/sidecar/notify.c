@@ -58,7 +58,8 @@ int notify_status(struct notify_status *n, const char *text)
 	n->sent_ms = now;
 	(void)snprintf(n->sent, sizeof(n->sent), "%s", text);
 	(void)snprintf(message, sizeof(message), "STATUS=%s", n->sent);
-	/* A service manager that does not read must not keep the sidecar from its work: the next status comes anyway.
+	/*
+	 * A service manager that does not read must not keep the sidecar from its work: the next status comes anyway.
 	 */
 	(void)send_message(message, MSG_DONTWAIT);
 	return -1;

@@ -2,7 +2,8 @@
 /*
  * All messages of the broker protocol in one table: their lengths, the states of a session in which the client may send
  * them, and whether a descriptor may travel with them. The sidecar checks requests by the table, the client checks
- * replies. localiofs/broker_protocol.h has the layout of the bodies. And the entries behind the reply to LIST.
+ * replies. localiofs/broker_protocol.h has the layout of the bodies. Further functions write and read the entries
+ * behind the reply to LIST.
  *
  * A new message is a type and a body in broker_protocol.h, a line in this table, and a line with its function in the
  * table of handlers (sidecar/session/requests.c).

@@ -122,7 +122,8 @@ static bool has_other_reason(const struct op *op, int mount, int reference)
 {
 	bool own = mount == EPERM || mount == EISDIR || mount == ENOTDIR;
 
-	/* In a sticky directory FUSE hides the sticky bit from the kernel, so the server checks it, after the kernel.
+	/*
+	 * In a sticky directory FUSE hides the sticky bit from the kernel, so the server checks it, after the kernel.
 	 */
 	if (reference == EPERM && (op->kind == OP_UNLINK || op->kind == OP_RMDIR || op->kind == OP_RENAME))
 		return mount == EISDIR || mount == ENOTDIR || mount == EACCES;
@@ -230,8 +231,7 @@ static bool is_listed(struct world *w, const struct op *op, const struct expecta
 		(void)lseek(m->fd, lseek(r->fd, 0, SEEK_CUR), SEEK_SET);
 		return met(DIFFERENCE_NO_LARGEST_SIZE);
 	}
-	/* The mount finds a negative position, which is EINVAL, where the reference finds the position that is too
-	 * large. */
+	/* The mount finds a negative position, which is EINVAL; the reference finds that the other one is too large. */
 	if ((op->kind == OP_SENDFILE || op->kind == OP_COPYRANGE) && MAX(op->a, op->c) > EXT4_SIZE_MAX &&
 		(m->result == 0 || (m->error == EINVAL && MIN(op->a, op->c) < 0)) &&
 		(r->error == EOVERFLOW || r->error == EINVAL || r->error == EFBIG))

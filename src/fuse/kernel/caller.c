@@ -101,7 +101,8 @@ static int open_status(struct status_file *f, pid_t pid)
 	return f->fd < 0 ? -errno : 0;
 }
 
-/* Reads the text, which the kernel writes anew for each read of its beginning. Returns its length, as far as it fits.
+/*
+ * Reads the text, which the kernel writes anew for each read of its beginning. Returns its length, as far as it fits.
  */
 static ssize_t pread_text(int fd, char *buf, size_t size)
 {

@@ -120,7 +120,8 @@ enum known_noticed known_notice_attributes(struct fs *fs, struct inode *i, const
 
 	{
 		LOCKED(&i->lock);
-		/* Others may have set an ACL right before a change by this mount, which has told the attributes of now.
+		/*
+		 * Others may have set an ACL right before a change by this mount, which has told the attributes of now.
 		 */
 		if (is_version(i, n) && (i->type != S_IFDIR || i->known.no_acl))
 			return NOTICED_OWN;

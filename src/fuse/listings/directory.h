@@ -34,8 +34,10 @@ struct directory {
 
 struct directory *directory_of(const struct fs *fs, const struct fuse_file_info *fi);
 
-/* Fills a zeroed request about an open directory. Where the opener's groups were not read, request_groups() reads those
- * of the caller. */
+/*
+ * Fills a zeroed request about an open directory. Where the opener's groups were not read, request_groups() reads those
+ * of the caller.
+ */
 void directory_begin(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct directory *d);
 
 void directory_unref(struct directory *d);

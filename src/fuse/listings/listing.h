@@ -67,8 +67,10 @@ bool listing_shows(struct inode *dir, const struct nfs_attr *attr);
  */
 void listing_open(struct fs *fs, struct inode *dir, struct opened *o, enum listing_use use, struct fuse_file_info *fi);
 
-/* A part is about to be answered to an open with fi.cache_readdir. state: that of the directory when the part was asked
- * for; 0 if it has changed, or if the server remembers. */
+/*
+ * A part is about to be answered to an open with fi.cache_readdir. state: that of the directory when the part was asked
+ * for; 0 if it has changed, or if the server remembers.
+ */
 void listing_part(struct inode *dir, uint64_t state);
 
 /* True if the sidecar should be asked for the directory's digest, since the kernel's listing may be right. */

@@ -43,8 +43,10 @@ void idle_ids_opens_changed(struct idle_ids *d, struct inode *i);
  */
 struct granted_file *idle_ids_set_granted(struct idle_ids *d, struct inode *i, struct granted_file *g);
 
-/* Gives up the granted files of all other sessions, with 0 of all sessions, and the lookers of all directories. The
- * caller holds no inode's lock. */
+/*
+ * Gives up the granted files of all other sessions, with 0 of all sessions, and the lookers of all directories. The
+ * caller holds no inode's lock.
+ */
 void idle_ids_end_sessions_but(struct idle_ids *d, uint64_t generation);
 
 /*

@@ -88,7 +88,8 @@ static void on_silly_renamed(struct nfs_call *call)
 		rename_victim(s);
 		return;
 	}
-	/* -EINTR: the caller was killed, but the server may have done the rename. So the last close removes the name.
+	/*
+	 * -EINTR: the caller was killed, but the server may have done the rename. So the last close removes the name.
 	 */
 	if (call->error < 0 && call->error != -EINTR) {
 		silly_end(s, call->error);

@@ -63,7 +63,8 @@ int inode_table_new(struct inode_table **ret)
 	return 0;
 }
 
-/* Takes the inode out of the hash: the next lookup of its handle does not find it. The caller holds the table's lock.
+/*
+ * Takes the inode out of the hash: the next lookup of its handle does not find it. The caller holds the table's lock.
  */
 static void unhash(struct inode_table *t, struct inode *i)
 {

@@ -29,7 +29,8 @@ void request_reply_entry(struct request *r);
 /* Replies that the directory does not have the name. */
 void request_reply_absent(struct request *r);
 
-/* Replies with an inode that was known without a question to the server. The kernel may cache attr for so many seconds.
+/*
+ * Replies with an inode that was known without a question to the server. The kernel may cache attr for so many seconds.
  */
 void request_reply_known(struct request *r, struct inode *i, const struct nfs_attr *attr, double seconds);
 

@@ -71,7 +71,7 @@ static struct nfs_call *take_call(struct question *q)
 	return call;
 }
 
-/* The same of a question about names, whose answer may say that the next question need not be asked. */
+/* The same of a question about names. The answer may say that the sidecar answers no further questions. */
 static struct nfs_call *take_named(struct question *q, int error, const struct broker_status *answer)
 {
 	struct shortcut *s = q->shortcut;

@@ -80,11 +80,13 @@ void shortcut_learn(struct shortcut *s, const struct nfs_call *answered);
  */
 bool shortcut_is_behind(struct shortcut *s, const struct nfs_fh *fh, uint64_t asked);
 
-/* Data of the file was changed past a server that remembers: the server looks at the file soon (memory.h). Any thread.
+/*
+ * Data of the file was changed past a server that remembers: the server looks at the file soon (memory.h). Any thread.
  */
 void shortcut_written(struct shortcut *s, const struct nfs_fh *fh);
 
-/* True if so many files wait for the server's look, or so many looks have failed, that writers should wait. Any thread.
+/*
+ * True if so many files wait for the server's look, or so many looks have failed, that writers should wait. Any thread.
  */
 bool shortcut_is_full(struct shortcut *s);
 

@@ -73,8 +73,10 @@ int handle_knfsd_encode(const struct nfs_handle *h, struct broker_fh *ret)
 {
 	size_t n = HEADER + h->fsid_length;
 
-	/* fh_compose() fails for other types, and the kernel's handles have whole words. The root's handle may have an
-	 * fsid that only roots have. */
+	/*
+	 * fh_compose() fails for other types, and the kernel's handles have whole words. The root's handle may have an
+	 * fsid that only roots have.
+	 */
 	if (h->is_root || h->kernel_type <= 0 || h->kernel_type > UINT8_MAX || h->kernel_length % 4 != 0 ||
 		h->fsid_type == KNFSD_FSID_MAJOR_MINOR)
 		return -EOVERFLOW;

@@ -265,7 +265,8 @@ static int link_file(const struct name_change *c)
 	return linkat(AT_FDCWD, path.text, c->dir.fd, q->name, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-/* With the thread's present credentials. 0, or the errno that is the server's answer, too; *ret_sure is false if not.
+/*
+ * With the thread's present credentials. 0, or the errno that is the server's answer, too; *ret_sure is false if not.
  */
 static int change(const struct name_change *c, bool *ret_sure)
 {
@@ -295,8 +296,10 @@ static int change(const struct name_change *c, bool *ret_sure)
 
 /* ---- the reply ---- */
 
-/* The server's order: what a directory names, and then the file (fs/nfsd/vfs.c commit_metadata). MAKE and SYMLINK sync
- * the directory alone. */
+/*
+ * The server's order: what a directory names, and then the file (fs/nfsd/vfs.c commit_metadata). MAKE and SYMLINK sync
+ * the directory alone.
+ */
 static int sync_all(const struct name_change *c)
 {
 	bool has_file = c->type == BROKER_LINK || c->type == BROKER_SETATTR;
@@ -324,8 +327,10 @@ static void make(struct name_change *c)
 		c->made.error = r;
 }
 
-/* The attributes of the file, after the change; and the handle of a file that has lost a name, unless that was its
- * last. */
+/*
+ * The attributes of the file, after the change; and the handle of a file that has lost a name, unless that was its
+ * last.
+ */
 static void tell_file(struct name_change *c)
 {
 	bool victim = c->type == BROKER_REMOVE || c->type == BROKER_RENAME;
@@ -378,7 +383,8 @@ void name_change_run(struct name_change *c)
 	names_directory_after(&c->dir2, &reply->dir2);
 	if (c->type == BROKER_RENAME && c->dir2.fd < 0)
 		reply->dir2 = reply->dir;
-	/* The errno may come from what the sidecar found with its own rights, which is none of the client's business.
+	/*
+	 * The errno may come from what the sidecar found with its own rights, which is none of the client's business.
 	 */
 	if (r < 0 && !sure) {
 		name_change_refuse(c, -EAGAIN, REASON_SERVER_DECIDES);

@@ -187,7 +187,8 @@ uint32_t names_directory_acl(int fd)
 	ssize_t size = fgetxattr(fd, ACCESS_ACL, NULL, 0);
 	char path[48];
 
-	/* An O_PATH descriptor. An older kernel, or a container's list of system calls, leaves the way through /proc.
+	/*
+	 * An O_PATH descriptor. An older kernel, or a container's list of system calls, leaves the way through /proc.
 	 */
 	if (size < 0 && errno == EBADF)
 		size = get_acl(fd);

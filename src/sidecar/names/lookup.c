@@ -54,8 +54,10 @@ static int open_name(const struct name_change *c)
 	return fd;
 }
 
-/* The file's attributes, and its handle as the server makes it. -EXDEV if the server may show the file under another
- * handle. */
+/*
+ * The file's attributes, and its handle as the server makes it. -EXDEV if the server may show the file under another
+ * handle.
+ */
 static int describe(const struct name_change *c, int fd, struct broker_attr *ret_attr, struct broker_fh *ret_fh)
 {
 	struct nfs_handle h = c->at.handle;
@@ -85,7 +87,7 @@ void change_look_up(struct name_change *c)
 
 /* ---- LIST ---- */
 
-#define NAMES_ROOM   32768 /* bytes; a reply has no room for more names than these but for the longest */
+#define NAMES_ROOM   32768 /* bytes of struct dirent64: more than fit into a reply, unless the names are long */
 #define ENTRIES_ROOM (BROKER_MAX_LISTED - sizeof(struct broker_header) - sizeof(struct broker_listed))
 
 int change_prepare_list(struct name_change *c, const struct grant_context *g)
@@ -108,7 +110,7 @@ static const struct dirent64 *next_name(const char *names, size_t *at)
 	return e;
 }
 
-/* False for too many names. Takes the handle of the directory for as long as those of its files. */
+/* False for too many names. Assumes that the handles of the files are as long as that of the directory. */
 static bool may_fit(const struct name_change *c, const char *names, size_t size)
 {
 	uint32_t fh_length = c->request.list.plus != 0 ? c->request.list.dir.length : 0;

@@ -60,8 +60,10 @@ void relief_end(struct relief *r);
 /* True if the keeper may leave: somebody watches. It may do so until it lets go of the lock otherwise. */
 bool relief_may_leave(struct relief *r);
 
-/* Lets go of the lock, for something that may wait; and takes the lock again. Between the two, any thread may do the
- * work of the post. A thread that is not the keeper may call both, too. */
+/*
+ * Lets go of the lock, for something that may wait; and takes the lock again. Between the two, any thread may do the
+ * work of the post. A thread that is not the keeper may call both, too.
+ */
 void relief_leave(struct relief *r);
 void relief_return(struct relief *r);
 

@@ -223,7 +223,8 @@ static inline void put_object_answer(enum nfs_proc proc)
 	}
 }
 
-/* Puts the rest of a good answer about one look: PUTFH and GETATTR, with the attributes and the mtime that are given.
+/*
+ * Puts the rest of a good answer about one look: PUTFH and GETATTR, with the attributes and the mtime that are given.
  */
 static inline void put_looked(uint32_t acl_word, uint32_t mtime_word, const void *attributes, size_t size)
 {

@@ -48,7 +48,8 @@ static void without_a_sidecar_attempts_stay_frequent(void **state)
 		1250);
 }
 
-/* Three questions in the time for which the sidecar believes the last match, spread over a quarter of their distance.
+/*
+ * Three questions in the time for which the sidecar believes the last match, spread over a quarter of their distance.
  */
 static void a_session_asks_three_times(void **state)
 {

@@ -34,7 +34,8 @@ static void in_a_mount_for_one_user_the_kernel_walks_where_the_user_may(void **s
 	looked_up_by(&alice, 0700, 4);
 	assert_true(known_entry_seconds(&fs, dir, file) > 0);
 	assert_true(known_absence_seconds(&fs, dir) > 0);
-	/* A change by others ends the epoch, but as the rights are the same, the kernel may go on to believe its names.
+	/*
+	 * A change by others ends the epoch, but as the rights are the same, the kernel may go on to believe its names.
 	 */
 	fs.forgot = 0;
 	looked_up_by(&carol, 0700, 5);

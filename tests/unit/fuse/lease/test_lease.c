@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* When the lease on names begins and ends. Time passes only where a test says so, on a machine that has been up for
- * long. */
+/*
+ * When the lease on names begins and ends. Time passes only where a test says so, on a machine that has been up for
+ * long.
+ */
 #include "cmocka_setup.h"
 
 #include <string.h>

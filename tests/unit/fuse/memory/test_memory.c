@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/* Looks of a server that remembers: which calls wait for them, and when they are made. Time passes only where a test
- * says so. */
+/*
+ * Looks of a server that remembers: which calls wait for them, and when they are made. Time passes only where a test
+ * says so.
+ */
 #include "fuse/memory/memory_fixture.h"
 
 /* True if a call that is made now would get old attributes. */

@@ -187,7 +187,8 @@ static bool on_given_up(struct nfs_call *call)
 	return unwanted;
 }
 
-/* Runs the doubt about a call, which the sidecar was to answer, to its end. behind: the server does not know of this.
+/*
+ * Runs the doubt about a call, which the sidecar was to answer, to its end. behind: the server does not know of this.
  */
 static struct nfs_call resolve_behind(struct model *m, struct nfs_call call, const struct nfs_fh *behind)
 {
