@@ -328,8 +328,8 @@ struct broker_list {
 };
 
 /*
- * An error of 0 is the server's answer, too. After any error only the NFS server can answer; -E2BIG: the directory has
- * more names than a reply has room for.
+ * A reply without an error is the server's answer, too. After any error only the NFS server can answer; -E2BIG: the
+ * directory has more names than a reply has room for.
  */
 struct broker_listed {
 	int32_t error;

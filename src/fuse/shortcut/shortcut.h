@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The shortcut: a struct server in front of the NFS server's, which asks the sidecar first. LOOKUP, GETATTR, ACCESS for
- * reading and searching, READDIR and READDIRPLUS from the begin, and the changes of names and attributes (change.h)
+ * reading and searching, READDIR and READDIRPLUS from the beginning, and the changes of names and attributes (change.h)
  * take it during a session, one call at a time; all other calls go to the NFS server, and so does each call that the
  * sidecar does not answer. The layers above see one server.
  *

@@ -76,8 +76,8 @@ int names_directory_to_read(const struct grant_context *g, const struct broker_c
 	struct broker_cred *ret_cred);
 
 /*
- * Reads the names by that descriptor, from the begin, into a buffer of struct dirent64. The number of bytes; -E2BIG if
- * the room is too small for all names, or another negative errno. May wait for a disk.
+ * Reads the names by that descriptor, from the beginning, into a buffer of struct dirent64. The number of bytes; -E2BIG
+ * if the room is too small for all names, or another negative errno. May wait for a disk.
  */
 ssize_t names_directory_read(int fd, void *ret, size_t room);
 
