@@ -27,12 +27,23 @@ struct setter {
 
 /* ---- the user, of this thread alone ---- */
 
-/* setfsuid(2) and setfsgid(2) tell no errors; a call with -1 changes nothing and returns the present value. */
+/*
+ * setfsuid(2) and setfsgid(2) tell no errors; a call with -1 changes nothing and returns the present value. Other calls
+ * cost 0.4 us each, even if nothing changes.
+ */
+static bool is_user(uid_t uid, gid_t gid)
+{
+	return (gid_t)setfsgid((gid_t)-1) == gid && (uid_t)setfsuid((uid_t)-1) == uid;
+}
+
+/* The thread is root between two changes. */
 static int become(uint32_t uid, uint32_t gid)
 {
+	if (is_user(uid, gid))
+		return 0;
 	(void)setfsgid(gid);
 	(void)setfsuid(uid);
-	return (gid_t)setfsgid((gid_t)-1) == gid && (uid_t)setfsuid((uid_t)-1) == uid ? 0 : -EPERM;
+	return is_user(uid, gid) ? 0 : -EPERM;
 }
 
 /* The thread's own credential again: root's. */
@@ -192,10 +203,12 @@ pid_t setter_thread(const struct setter *s)
 
 bool setter_take(struct setter *s, struct setter_job *job)
 {
-	LOCKED(&s->lock);
-	if (s->next || s->changing || s->stopping)
-		return false;
-	s->next = job;
-	(void)pthread_cond_signal(&s->wake);
+	{
+		LOCKED(&s->lock);
+		if (s->next || s->changing || s->stopping)
+			return false;
+		s->next = job;
+	}
+	(void)pthread_cond_signal(&s->wake); /* without the lock, for which the thread would have to wait first */
 	return true;
 }
