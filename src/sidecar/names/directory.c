@@ -184,14 +184,10 @@ static bool says_no_acl(void)
 
 uint32_t names_directory_acl(int fd)
 {
-	ssize_t size = fgetxattr(fd, ACCESS_ACL, NULL, 0);
+	ssize_t size = get_acl(fd);
 	char path[48];
 
-	/*
-	 * An O_PATH descriptor. An older kernel, or a container's list of system calls, leaves the way through /proc.
-	 */
-	if (size < 0 && errno == EBADF)
-		size = get_acl(fd);
+	/* An older kernel, or a container's list of system calls, leaves the way through /proc. */
 	if (size < 0 && !says_no_acl()) {
 		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
 		size = getxattr(path, ACCESS_ACL, NULL, 0);
