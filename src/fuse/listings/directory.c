@@ -188,7 +188,7 @@ static void opendir_allowed(struct opendir_request *o)
 {
 	struct fs *fs = o->r.fs;
 	bool walks = shortcut_reason(fs->shortcut) == REASON_NONE && known_wants_no_acl(fs, o->r.inode);
-	bool lacks = walks || (!fs_server_remembers(fs) && !known_has_notices(fs, o->r.inode));
+	bool lacks = !fs_server_remembers(fs) && !known_has_notices(fs, o->r.inode);
 	bool good = listing_is_good(fs, o->r.inode);
 
 	if (good && !walks && looker_shows(&o->r)) {
