@@ -21,9 +21,10 @@
  * direct), no gathered writes, and no unstable data that is sent again later. backing_sync.h makes the mapping's data
  * stable at fsync.
  *
- * struct open_mode counts the answered opens and owns the inode's backing id. It is a plain value in the inode. The
- * inode's lock guards it, and the caller holds that lock while it chooses, counts and replies, so that all opens that
- * the kernel knows are counted.
+ * struct open_mode counts opens and owns the inode's backing id. It is a plain value in the inode. The inode's lock
+ * guards it, and the caller holds that lock while it chooses and counts. An open is counted before its reply and until
+ * after its RELEASE, so that all opens that the kernel knows are counted, and all that are counted go together. The
+ * order of replies does not matter: the kernel looks at the modes later, when the opener runs.
  */
 #pragma once
 

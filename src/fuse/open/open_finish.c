@@ -135,63 +135,95 @@ static void fill_file(struct open_request *o, const struct open_offer *offer, en
 		o->r.inode->granted->writers++;
 }
 
+/* The chosen path of an open, and how the open is counted there. */
+struct chosen {
+	enum open_path path;
+	bool by_descriptor, shared;
+};
+
 /*
  * Adds step, 1 or -1, to the counters of opens on this path. Called before the reply, so that the opener sees the open
  * counted.
  */
-static void count(struct open_request *o, enum open_path path, bool by_descriptor, bool shared, int step)
+static void count(struct open_request *o, const struct chosen *c, int step)
 {
 	struct fs_counters *counters = &o->r.fs->counters;
 	uint_fast64_t one = (uint_fast64_t)(int64_t)step;
 
 	o->r.fs->open_files += (size_t)(ssize_t)step;
-	counters->opens[path] += one;
-	counters->opens_uring += by_descriptor ? one : 0;
-	counters->opens_shared += shared ? one : 0;
+	counters->opens[c->path] += one;
+	counters->opens_uring += c->by_descriptor ? one : 0;
+	counters->opens_shared += c->shared ? one : 0;
 }
 
 /*
- * Counts the open on its path, and replies. Returns 0, or a negative errno if the kernel does not take the reply; the
- * open is uncounted then. *ret_useless is a backing id, *ret_unused a descriptor, that the caller must give up because
- * no open needs it. The caller holds the inode's lock.
+ * Counts the open on its path, before the reply: from here on the file is open. Returns a backing id that the caller
+ * must give up because no open needs it. The caller holds the inode's lock.
  */
-static int reply_on_path(struct open_request *o, const struct open_offer *offer, enum open_path path, int *ret_useless,
-	struct granted_file **ret_unused)
+static int take_path(struct open_request *o, const struct open_offer *offer, struct chosen *c)
 {
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
-	bool shared, by_descriptor;
-	int sent;
+	int useless;
 
 	if (o->file->write)
 		known_writer(i, 1);
 	/* A descriptor is either for direct or for buffered I/O: the first opener decides. */
 	if (i->granted && open_mode_total(&i->mode) == 0)
 		granted_file_set_direct(i->granted, o->wish.by_daemon && fs->options->odirect == ODIRECT_ANY);
-	*ret_useless = open_mode_count(&i->mode, &o->wish, path);
-	set_path(o, path);
-	take_credential(o, path);
-	fill_file(o, offer, path);
-	by_descriptor = path != OPEN_PATH_PASSTHROUGH && (offer->writes || offer->reads);
-	shared = o->beside_cached && !by_descriptor && !o->wish.by_daemon;
-	count(o, path, by_descriptor, shared, 1);
+	useless = open_mode_count(&i->mode, &o->wish, c->path);
+	set_path(o, c->path);
+	take_credential(o, c->path);
+	fill_file(o, offer, c->path);
+	c->by_descriptor = c->path != OPEN_PATH_PASSTHROUGH && (offer->writes || offer->reads);
+	c->shared = o->beside_cached && !c->by_descriptor && !o->wish.by_daemon;
+	count(o, c, 1);
 	if (o->counted)
 		open_becomes_file(fs, i);
-	sent = reply_open(o);
-	o->r.req = NULL;
-	if (sent == 0) {
-		list_append(&i->opened, &o->file->opened.node);
-		o->counted = false;
-	} else {
+	list_append(&i->opened, &o->file->opened.node);
+	o->looker = granted_file_put_looker(i, o->looker);
+	idle_ids_opens_changed(fs->idle, i);
+	return useless;
+}
+
+/* The kernel has not taken the reply: takes back take_path(). */
+static void leave_path(struct open_request *o, const struct chosen *c)
+{
+	struct fs *fs = o->r.fs;
+	struct inode *i = o->r.inode;
+	struct granted_file *unused = NULL;
+
+	{
+		LOCKED(&i->lock);
+		list_remove(&o->file->opened.node);
 		if (o->counted)
 			open_becomes_none(fs, i);
-		count(o, path, by_descriptor, shared, -1);
-		(void)open_mode_uncount(&i->mode, path);
+		(void)open_mode_uncount(&i->mode, c->path);
 		if (o->file->write)
-			*ret_unused = open_writer_gone(i, o->file);
+			unused = open_writer_gone(i, o->file);
+		idle_ids_opens_changed(fs->idle, i);
 	}
-	idle_ids_opens_changed(fs->idle, i);
-	return sent;
+	count(o, c, -1);
+	(void)granted_file_unref(unused);
+}
+
+/*
+ * The caller holds no lock: the opener may run before the reply's system call returns, and close the file, so that
+ * RELEASE would wait for the lock. If the kernel takes the reply, the file is RELEASE's.
+ */
+static void reply_on_path(struct open_request *o, const struct chosen *c)
+{
+	int error = reply_open(o);
+
+	o->r.req = NULL;
+	if (error < 0) {
+		leave_path(o, c);
+		(void)inode_unref(o->r.fs->inodes, o->r.inode); /* the open file's */
+		open_end(o, error);
+		return;
+	}
+	o->looker = granted_file_unref(o->looker);
+	request_end(&o->r);
 }
 
 /*
@@ -226,9 +258,9 @@ void open_finish(struct open_request *o)
 {
 	struct fs *fs = o->r.fs;
 	struct inode *i = o->r.inode;
-	struct granted_file *unused = NULL;
 	struct open_offer offer;
-	int path, useless, error;
+	struct chosen chosen;
+	int path, useless;
 	bool lost;
 
 	o->file->inode = inode_ref(i);
@@ -239,20 +271,13 @@ void open_finish(struct open_request *o)
 		path = open_mode_choose(&i->mode, &o->wish);
 		useless = o->wish.granted_id;
 		lost = lost_its_grant(o, &offer, path);
-		if (lost)
-			error = -EAGAIN;
-		else
-			error = path < 0 ? path : reply_on_path(o, &offer, (enum open_path)path, &useless, &unused);
-		if (error == 0)
-			o->looker = granted_file_put_looker(i, o->looker);
+		chosen = (struct chosen){.path = (enum open_path)MAX(path, 0)};
+		if (!lost && path >= 0)
+			useless = take_path(o, &offer, &chosen);
 	}
-	(void)granted_file_unref(unused);
 	backing_ids_close(fs->ids, useless);
-	if (error == 0) {
-		o->looker = granted_file_unref(o->looker);
-		o->file = NULL; /* RELEASE frees it */
-		o->entry.ino = 0;
-		request_end(&o->r);
+	if (!lost && path >= 0) {
+		reply_on_path(o, &chosen);
 		return;
 	}
 	if (path < 0)
@@ -261,5 +286,5 @@ void open_finish(struct open_request *o)
 	if (lost)
 		open_local(o);
 	else
-		open_end(o, error);
+		open_end(o, path);
 }

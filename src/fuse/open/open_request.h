@@ -6,8 +6,8 @@
  *	                                         gives it while the mount is local (open_local.c), otherwise the
  *	                                         server does (open.c)
  *	Does the name still lead to the file?    open_name.c
- *	Which path will the file's data take?    the inode's open_mode decides; choosing, counting and replying are one
- *	                                         step under the inode's lock (open_finish.c)
+ *	Which path will the file's data take?    the inode's open_mode decides; choosing and counting are one step under
+ *	                                         the inode's lock, and the reply comes after it (open_finish.c)
  *
  * The request owns all its state, without a lock. Its steps run on the FUSE thread, the loop thread of struct server or
  * the probe's thread, never two at a time, and no step waits. Each step ends in another step, in open_finish() or in
