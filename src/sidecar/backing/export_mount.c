@@ -45,7 +45,8 @@ int export_mount_open(const char *path, struct export_mount **ret)
 
 	if (m == NULL)
 		return -ENOMEM;
-	*m = (struct export_mount){.refs = 1, .root = -1, .clone = -1, .judge = -1};
+	*m = (struct export_mount){.refs = 1, .root = -1, .clone = -1, .judge = -1, .kept = -1};
+	(void)pthread_mutex_init(&m->lock, NULL);
 	/* open_by_handle_at(2) takes no O_PATH descriptor. */
 	r = m->root = export_mount_open_directory(path, O_RDONLY);
 	if (r >= 0)
@@ -73,9 +74,11 @@ struct export_mount *export_mount_unref(struct export_mount *m)
 {
 	if (m == NULL || atomic_fetch_sub(&m->refs, 1) > 1)
 		return NULL;
+	(void)close_fd(m->kept);
 	(void)close_fd(m->judge);
 	(void)close_fd(m->clone);
 	(void)close_fd(m->root);
+	(void)pthread_mutex_destroy(&m->lock);
 	free(m);
 	return NULL;
 }
@@ -144,6 +147,42 @@ bool export_mount_has_judge(const struct export_mount *m)
 int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h)
 {
 	return open_own_handle(m->root, h, O_PATH | O_DIRECTORY);
+}
+
+static bool is_same_directory(const struct nfs_handle *a, const struct nfs_handle *b)
+{
+	return !a->is_root && !b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
+	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
+}
+
+/* The kept descriptor, if it is of this directory; or -1. */
+static int take_kept(struct export_mount *m, const struct nfs_handle *h)
+{
+	LOCKED(&m->lock);
+	return is_same_directory(&m->whose, h) ? steal_fd(&m->kept) : -1;
+}
+
+int export_mount_take(struct export_mount *m, const struct nfs_handle *h)
+{
+	_cleanup_close_ int fd = take_kept(m, h);
+	struct stat st;
+
+	if (fd >= 0 && fstat(fd, &st) >= 0 && st.st_nlink > 0)
+		return steal_fd(&fd);
+	close_fdp(&fd); /* the handle of a directory that is removed goes with its last descriptor */
+	return export_mount_directory(m, h);
+}
+
+void export_mount_keep(struct export_mount *m, const struct nfs_handle *h, int fd)
+{
+	_cleanup_close_ int last = fd; /* closed without the lock, as this may be the end of a removed directory */
+
+	if (fd < 0 || h->is_root || !export_mount_handles_last(m))
+		return;
+	LOCKED(&m->lock);
+	last = m->kept;
+	m->kept = fd;
+	m->whose = *h;
 }
 
 int export_mount_file(const struct export_mount *m, const struct nfs_handle *h)

@@ -13,6 +13,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -25,6 +26,10 @@ struct export_mount {
 	int clone; /* the directory on the read-only clone */
 	int judge; /* the directory on a clone without noexec, if the mount is noexec, which nfsd ignores; else -1 */
 	struct filesystem_id id;
+
+	pthread_mutex_t lock;    /* guards what follows */
+	int kept;                /* what export_mount_keep() keeps, or -1 */
+	struct nfs_handle whose; /* the handle of that directory */
 };
 
 /* Opens the export's directory; no part of the path may be a symbolic link. flags: O_PATH or O_RDONLY. */
@@ -56,6 +61,14 @@ bool export_mount_has_judge(const struct export_mount *m);
  * export_mount_resolve(), and -ENOTDIR.
  */
 int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h);
+
+/*
+ * The same, but export_mount_keep() takes the descriptor back, in place of close(2), and keeps the last one for the
+ * next caller: changes of names come in rows to one directory. A directory that others have removed keeps its inode
+ * until another directory takes its place here.
+ */
+int export_mount_take(struct export_mount *m, const struct nfs_handle *h);
+void export_mount_keep(struct export_mount *m, const struct nfs_handle *h, int fd);
 
 /* The same of any file. */
 int export_mount_file(const struct export_mount *m, const struct nfs_handle *h);

@@ -83,17 +83,24 @@ static int find_turn(struct names_directory *d, const struct nfs_handle *h)
 	return r;
 }
 
+int names_directory_find(const struct location *at, struct names_directory *ret)
+{
+	ret->fd = export_mount_take(at->mount, &at->handle);
+	ret->at = at;
+	return MIN(ret->fd, 0);
+}
+
 int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool noticed,
 	struct names_directory *ret)
 {
 	const struct nfs_handle *h = &g->at->handle;
-	struct names_directory d = {.fd = export_mount_directory(g->at->mount, h),
-		.noticed = noticed,
-		.exact = g->server->exact_wcc && !noticed};
+	struct names_directory d = {.noticed = noticed, .exact = g->server->exact_wcc && !noticed};
 	struct access_file file;
 	struct statx stx;
-	int r = d.fd < 0 ? d.fd : find_turn(&d, h);
+	int r = names_directory_find(g->at, &d);
 
+	if (r >= 0)
+		r = find_turn(&d, h);
 	if (r >= 0)
 		begin(&d);
 	if (r >= 0)
@@ -118,6 +125,8 @@ void names_directory_close(struct names_directory *d)
 	if (d->begun)
 		(void)alone_end(&d->alone);
 	d->begun = false;
+	if (d->at != NULL && d->fd >= 0)
+		export_mount_keep(d->at->mount, &d->at->handle, steal_fd(&d->fd));
 	close_fdp(&d->fd);
 }
 

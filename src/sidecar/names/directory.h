@@ -14,7 +14,8 @@
 #include "table/keyed_hash.h"
 
 struct names_directory {
-	int fd; /* O_PATH; -1: none */
+	int fd;                    /* O_PATH; -1: none */
+	const struct location *at; /* the change's: its mount gets the descriptor back; or NULL */
 	dev_t device;
 	ino_t inode;
 	bool noticed;  /* the client gets notices of the directory */
@@ -46,6 +47,9 @@ bool names_are_flags(uint32_t flags);
  * errno.
  */
 int names_open(int dir, const char *name);
+
+/* Opens the directory at a place that lasts as long as *ret, of which this sets the first two members. */
+int names_directory_find(const struct location *at, struct names_directory *ret);
 
 /*
  * Opens the directory at g->at, in which the squashed credential may change names by the server's own rule; the kernel

@@ -32,7 +32,7 @@ int change_prepare_lookup(struct name_change *c, const struct grant_context *g)
 {
 	const struct broker_lookup *q = &c->request.lookup;
 	bool plain = names_is_plain(q->name, sizeof(q->name)) && q->asks_acl <= 1;
-	int r = plain ? c->dir.fd = export_mount_directory(g->at->mount, &g->at->handle) : -EINVAL;
+	int r = plain ? names_directory_find(g->at, &c->dir) : -EINVAL;
 
 	if (r >= 0)
 		r = change_squash(c, g, &q->cred);
