@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Extended attributes: the two of POSIX ACLs, if the server has NFSACL. There are no others, because NFSv3 has none.
- * The server decides about access, and the daemon stores no ACLs.
+ * The server decides about access, and the daemon stores no ACLs. It only remembers that a file has none, for as long
+ * as the file's attributes are believed, since ls -l and cp -a ask about each file.
  *
  * The mount does not use FUSE_POSIX_ACL, which would let the kernel decide by ACLs. Without this flag the kernel passes
  * the ACL attributes to the daemon (fs/fuse/acl.c fuse_no_acl), but only in mounts of the initial user namespace. The
@@ -96,6 +97,15 @@ static void reply_sized(struct get_request *g, const void *data, size_t size)
 	request_end(&g->r);
 }
 
+/* The answer tells that the file has no ACL. */
+static void found_none(struct get_request *g)
+{
+	const struct nfs_call *call = &g->r.call;
+
+	if (call->has_attr && !S_ISDIR(g->r.inode->type))
+		known_no_file_acl(g->r.inode, &call->attr, g->r.asked);
+}
+
 static void get_done(struct nfs_call *call)
 {
 	struct get_request *g = CONTAINER_OF(call, struct get_request, r.call);
@@ -105,8 +115,10 @@ static void get_done(struct nfs_call *call)
 
 	if (error == 0)
 		error = take(&call->res.acl, g->kind, &acl);
-	if (error == 0 && acl.count == 0)
+	if (error == 0 && acl.count == 0) {
+		found_none(g);
 		error = -ENODATA;
+	}
 	if (error < 0) {
 		request_end_error(&g->r, error);
 		return;
@@ -133,13 +145,15 @@ static void list_done(struct nfs_call *call)
 		memcpy(list + size, acl_names[kind], strlen(acl_names[kind]) + 1);
 		size += strlen(acl_names[kind]) + 1;
 	}
+	if (size == 0)
+		found_none(g);
 	reply_sized(g, list, size);
 }
 
 static void get(fuse_req_t req, fuse_ino_t ino, enum acl_kind kind, size_t size, bool list)
 {
 	struct get_request *g = calloc(1, sizeof(*g));
-	bool directory;
+	bool directory, none;
 
 	if (!g) {
 		operation_refuse(req, ENOMEM);
@@ -150,14 +164,15 @@ static void get(fuse_req_t req, fuse_ino_t ino, enum acl_kind kind, size_t size,
 	g->kind = kind;
 	g->size = size;
 	directory = S_ISDIR(g->r.inode->type);
+	none = !directory && known_has_no_file_acl(g->r.fs, g->r.inode);
 	/* Symbolic links have no ACLs, and only directories have a default ACL. */
-	if (S_ISLNK(g->r.inode->type) && list)
+	if (list && (none || S_ISLNK(g->r.inode->type)))
 		reply_sized(g, NULL, 0);
 	else if (S_ISLNK(g->r.inode->type))
 		request_end_error(&g->r, -EOPNOTSUPP);
 	else if (list)
 		ask(&g->r, true, directory, list_done);
-	else if (kind == ACL_KIND_DEFAULT && !directory)
+	else if (none || (kind == ACL_KIND_DEFAULT && !directory))
 		request_end_error(&g->r, -ENODATA);
 	else
 		ask(&g->r, kind == ACL_KIND_ACCESS, kind == ACL_KIND_DEFAULT, get_done);

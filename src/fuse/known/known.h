@@ -351,6 +351,13 @@ bool known_wants_no_acl(struct fs *fs, struct inode *dir);
 void known_no_acl(struct inode *dir, const struct nfs_attr *attr, uint64_t asked);
 
 /*
+ * A file, but no directory, has no ACL by the server's answer, with these attributes: that holds for as long as the
+ * attributes stay the same and are believed. No file is remembered that was changed less than KNOWN_SETTLED_S ago.
+ */
+void known_no_file_acl(struct inode *i, const struct nfs_attr *attr, uint64_t asked);
+bool known_has_no_file_acl(struct fs *fs, struct inode *i);
+
+/*
  * A directory that this mount has made is known whole, as far as the sidecar has found it empty: it has no names but
  * those that known_may_have() was told before they were made. That ends with the directory's epoch, after KNOWN_MADE
  * names, and with a name that somebody else has made; and nobody relies on it while the directory is not watched.

@@ -60,6 +60,19 @@ static bool is_settled(const struct timespec *ctime)
 	return clock_gettime(CLOCK_REALTIME, &now) == 0 && now.tv_sec - ctime->tv_sec > KNOWN_SETTLED_S;
 }
 
+void known_no_file_acl(struct inode *i, const struct nfs_attr *attr, uint64_t asked)
+{
+	LOCKED(&i->lock);
+	if (!known_is_outdated(i, asked) && attr_memory_is_version(&i->attrs, attr) && is_settled(&attr->ctime))
+		i->known.no_acl = true;
+}
+
+bool known_has_no_file_acl(struct fs *fs, struct inode *i)
+{
+	LOCKED(&i->lock);
+	return i->known.no_acl && i->known.changing == 0 && known_is_believed(fs, i);
+}
+
 void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, const struct opener *o, uint64_t asked)
 {
 	struct told_opener told;

@@ -47,7 +47,7 @@ struct known {
 		expired; /* attr_clock(): attributes requested earlier get the timeout 0 when the kernel is told them */
 	uint64_t openers; /* of a file: advances when the set of users who may open the file may have changed */
 	uint64_t lease;   /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
-	bool no_acl : 1;  /* of a directory: it has no ACL in this epoch */
+	bool no_acl : 1;  /* it has no ACL in this epoch */
 	bool owner_searches : 1;  /* of a directory in a mount for one user (fs.one_user), its owner: may search it in
 				     this epoch */
 	bool asks_acl : 1;        /* the server should be asked for the directory's ACL: known_asks_acl() */
