@@ -271,6 +271,7 @@ static void release(struct daemon *d)
 	fs->own_names = cache_free(fs->own_names);
 	fs->probe = probe_free(fs->probe);
 	fs->setter = setter_free(fs->setter);
+	batch_drop_kept(fs);
 	fs->idle = idle_ids_free(fs->idle);
 	fs->ids = backing_ids_free(fs->ids);
 	fs->uring = uring_free(fs->uring);

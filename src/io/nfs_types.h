@@ -149,3 +149,9 @@ static inline bool nfs_fh_equal(const struct nfs_fh *a, const struct nfs_fh *b)
 {
 	return a->len == b->len && __builtin_memcmp(a->data, b->data, a->len) == 0;
 }
+
+static inline bool nfs_cred_equal(const struct nfs_cred *a, const struct nfs_cred *b)
+{
+	return a->uid == b->uid && a->gid == b->gid && a->ngroups == b->ngroups &&
+	       __builtin_memcmp(a->groups, b->groups, a->ngroups * sizeof(a->groups[0])) == 0;
+}

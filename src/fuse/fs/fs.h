@@ -90,8 +90,9 @@ struct fs {
 	struct namespaces namespaces;
 	struct fuse_session *session;
 	struct inode *root;
-	struct hash_key listing_key; /* of fuse/listings/listing.h */
-	char spec[2048];             /* SERVER:/EXPORT as the user gave it */
+	struct hash_key listing_key;             /* of fuse/listings/listing.h */
+	_Atomic(struct kept_batch *) kept_batch; /* fuse/listings/batch.h; or NULL */
+	char spec[2048];                         /* SERVER:/EXPORT as the user gave it */
 	char server_address[64];
 	unsigned server_port;
 	char device[32];         /* major:minor, empty until mounted */

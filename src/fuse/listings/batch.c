@@ -4,7 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
+#include "fuse/fs/fs.h"
+#include "fuse/known/known.h"
+
+#define KEPT_MS 1000
 
 /* An entry in its own memory. */
 struct listed {
@@ -92,4 +97,62 @@ uint64_t batch_digest(const struct batch *b, const struct hash_key *key)
 	for (size_t n = 0; n < b->count; n++)
 		digest += batch_digest_of(key, &b->entries[n]->entry);
 	return digest;
+}
+
+/* ---- of the directory that was closed last ---- */
+
+struct kept_batch {
+	struct batch batch;
+	uint64_t generation; /* the directory's inode.generation */
+	struct nfs_cred cred;
+};
+
+static void free_kept(struct kept_batch *k)
+{
+	if (k)
+		batch_drop(&k->batch);
+	free(k);
+}
+
+/* True if the batch is the whole directory in one state. */
+static bool is_whole(const struct batch *b)
+{
+	return b->by_sidecar && b->eof && b->first == 0 && b->count > 0 && b->state != 0;
+}
+
+void batch_keep(struct fs *fs, const struct inode *dir, const struct nfs_cred *cred, struct batch *b)
+{
+	struct kept_batch *k = is_whole(b) ? calloc(1, sizeof(*k)) : NULL;
+
+	if (!k)
+		return;
+	k->batch = *b;
+	k->generation = dir->generation;
+	k->cred = *cred;
+	*b = (struct batch){0};
+	free_kept(atomic_exchange(&fs->kept_batch, k));
+}
+
+bool batch_holds(struct fs *fs, struct inode *dir, const struct batch *b)
+{
+	return time_since(b->came_ms, now_ms()) < KEPT_MS && known_is_state(fs, dir, b->state);
+}
+
+bool batch_take_kept(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, struct batch *ret)
+{
+	struct kept_batch *k = atomic_exchange(&fs->kept_batch, NULL);
+	bool good = k && k->generation == dir->generation && nfs_cred_equal(&k->cred, cred) &&
+		    batch_holds(fs, dir, &k->batch);
+
+	if (good) {
+		*ret = k->batch;
+		k->batch = (struct batch){0};
+	}
+	free_kept(k);
+	return good;
+}
+
+void batch_drop_kept(struct fs *fs)
+{
+	free_kept(atomic_exchange(&fs->kept_batch, NULL));
 }

@@ -4,6 +4,11 @@
  * other; or all entries, as the sidecar has. The offset of an entry is the cookie of the entry before it.
  *
  * A batch belongs to the request that gathers it, and then to an open directory, under its lock. No lock of its own.
+ *
+ * The mount keeps the batch of the directory that was closed last, if the sidecar has listed it whole: rm -r first
+ * opens each directory to see whether it is empty, and opens it again to remove what is there. The next open of that
+ * directory by the same caller takes the batch, if the OPENDIR has proved that the directory is still in the state of
+ * the batch. That saves 6 us per file of 85 (one CPU).
  */
 #pragma once
 
@@ -25,6 +30,26 @@ struct batch {
 	bool plus;      /* the entries have handles and attributes */
 	bool by_sidecar;
 };
+
+struct fs;
+
+/* Any thread. The batch of a directory that is closed; an earlier one is dropped. Empties *b. */
+void batch_keep(struct fs *fs, const struct inode *dir, const struct nfs_cred *cred, struct batch *b);
+
+/*
+ * True with *ret, which was empty, if the kept batch is of this directory and caller, and of the state that the
+ * directory has. Otherwise the kept batch is dropped.
+ */
+bool batch_take_kept(struct fs *fs, struct inode *dir, const struct nfs_cred *cred, struct batch *ret);
+
+/*
+ * True if a batch that was taken is still that of the directory's state, as far as notices tell: the first READDIR may
+ * come late, after a rewinddir(3), if the kernel had a listing of its own.
+ */
+bool batch_holds(struct fs *fs, struct inode *dir, const struct batch *b);
+
+/* At the end of the mount. */
+void batch_drop_kept(struct fs *fs);
 
 /* Frees the entries. */
 void batch_drop(struct batch *b);

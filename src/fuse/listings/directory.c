@@ -43,6 +43,10 @@ static void close_directory(struct fs *fs, struct directory *d)
 		LOCKED(&d->inode->lock);
 		list_remove(&d->opened.node);
 	}
+	{
+		LOCKED(&d->lock);
+		batch_keep(fs, d->inode, &d->cred, &d->batch);
+	}
 	directory_unref(d);
 }
 
@@ -76,6 +80,7 @@ static void reply_opendir(struct opendir_request *o, enum listing_use use)
 	o->fi.fh = d->opened.number;
 	listing_open(o->r.fs, i, &d->opened, use, &o->fi);
 	d->fills = o->fi.cache_readdir;
+	d->ready = use == LISTING_KEEP && batch_take_kept(o->r.fs, i, &d->cred, &d->batch);
 	request_count(&o->r);
 	if (fuse_reply_open(o->r.req, &o->fi) < 0)
 		close_directory(o->r.fs, d);

@@ -26,6 +26,7 @@ struct directory {
 	bool fills;           /* the kernel copies the answers into its listing; constant */
 	pthread_mutex_t lock;
 	struct batch batch;
+	bool ready;           /* the batch is the whole directory, from before the first READDIR */
 	struct nfs_verf verf; /* of the server's last reply */
 	struct circle circle;
 	bool plain;             /* this listing uses READDIR: the server's READDIRPLUS has failed */

@@ -351,12 +351,13 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 	(void)atomic_fetch_add(&d->refs, 1);
 	{
 		LOCKED(&d->lock);
-		if (offset == 0) {
-			restart(d);
-		} else {
+		if (offset != 0 || (d->ready && batch_holds(q->r.fs, d->inode, &d->batch))) {
 			q->verf = d->verf;
 			answered = reply_from_batch(q);
 		}
+		if (offset == 0 && !answered)
+			restart(d);
+		d->ready = false;
 	}
 	if (answered)
 		directory_unref(d);

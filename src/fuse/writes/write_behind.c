@@ -68,12 +68,6 @@ static bool overlaps(const struct list *list, uint64_t offset, uint64_t end)
 	return false;
 }
 
-static bool same_cred(const struct nfs_cred *a, const struct nfs_cred *b)
-{
-	return a->uid == b->uid && a->gid == b->gid && a->ngroups == b->ngroups &&
-	       memcmp(a->groups, b->groups, a->ngroups * sizeof(a->groups[0])) == 0;
-}
-
 static void on_answer(struct nfs_call *call);
 static bool gathered_given_up(struct nfs_call *call);
 
@@ -389,7 +383,8 @@ static struct gathered *room_for(const struct write_behind *b, const struct nfs_
 	struct gathered *g = b->gathering;
 
 	return g && offset >= g->offset && offset <= end_of(g) && offset + size <= g->offset + g->room &&
-			       same_cred(&g->write->call.cred, cred) && g->session == session && g->as_root == as_root
+			       nfs_cred_equal(&g->write->call.cred, cred) && g->session == session &&
+			       g->as_root == as_root
 		       ? g
 		       : NULL;
 }
