@@ -149,17 +149,11 @@ int export_mount_directory(const struct export_mount *m, const struct nfs_handle
 	return open_own_handle(m->root, h, O_PATH | O_DIRECTORY);
 }
 
-static bool is_same_directory(const struct nfs_handle *a, const struct nfs_handle *b)
-{
-	return !a->is_root && !b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
-	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
-}
-
 /* The kept descriptor, if it is of this directory; or -1. */
 static int take_kept(struct export_mount *m, const struct nfs_handle *h)
 {
 	LOCKED(&m->lock);
-	return is_same_directory(&m->whose, h) ? steal_fd(&m->kept) : -1;
+	return nfs_handle_is_same_file(&m->whose, h) ? steal_fd(&m->kept) : -1;
 }
 
 int export_mount_take(struct export_mount *m, const struct nfs_handle *h)

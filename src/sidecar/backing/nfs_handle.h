@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #define NFS_HANDLE_MAX_FSID   24
 #define NFS_HANDLE_MAX_KERNEL 64
@@ -21,3 +22,10 @@ struct nfs_handle {
 	uint32_t kernel_length;
 	uint8_t kernel[NFS_HANDLE_MAX_KERNEL];
 };
+
+/* True if both handles of one export are of one file; false also for the two handles of an export's root. */
+static inline bool nfs_handle_is_same_file(const struct nfs_handle *a, const struct nfs_handle *b)
+{
+	return a->is_root == b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
+	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
+}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "sidecar/names/change_parts.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/util.h"
@@ -54,20 +53,13 @@ static int prepare_remove(struct name_change *c, const struct grant_context *g)
 	return is_known(q->name, sizeof(q->name), q->flags) ? open_directory(c, g, &q->cred) : -EINVAL;
 }
 
-/* True if both handles of one export are of one file; false also for the two handles of an export's root. */
-static bool is_same_file(const struct nfs_handle *a, const struct nfs_handle *b)
-{
-	return a->is_root == b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
-	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
-}
-
 static int prepare_rename(struct name_change *c, const struct grant_context *g, const struct grant_context *g2)
 {
 	const struct broker_rename *q = &c->request.rename;
 	bool known = is_known(q->name, sizeof(q->name), q->flags) && names_is_plain(q->name2, sizeof(q->name2));
 	int r = known ? open_directory(c, g, &q->cred) : -EINVAL;
 
-	if (r >= 0 && !is_same_file(&g->at->handle, &g2->at->handle))
+	if (r >= 0 && !nfs_handle_is_same_file(&g->at->handle, &g2->at->handle))
 		r = names_directory_open(g2, &c->cred, c->noticed2, &c->dir2);
 	/* One directory has one state before the change, and one after it. */
 	if (r >= 0 && c->dir.inode == c->dir2.inode && c->dir.device == c->dir2.device)
