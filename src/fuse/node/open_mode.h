@@ -23,8 +23,8 @@
  *
  * struct open_mode counts opens and owns the inode's backing id. It is a plain value in the inode. The inode's lock
  * guards it, and the caller holds that lock while it chooses and counts. An open is counted before its reply and until
- * after its RELEASE, so that all opens that the kernel knows are counted, and all that are counted go together. The
- * order of replies does not matter: the kernel looks at the modes later, when the opener runs.
+ * after its RELEASE. So all opens that the kernel knows are counted, and each two that are counted fit by that table.
+ * The order of replies does not matter: the kernel looks at the modes later, when the opener runs.
  */
 #pragma once
 

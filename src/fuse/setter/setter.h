@@ -2,8 +2,8 @@
 /*
  * Attributes that the daemon sets itself. A daemon that the sidecar trusts has a descriptor of each file with a backing
  * id, by which it may change the file's attributes as the sidecar would: as the user that the squash makes of the
- * caller (BROKER_OPEN_WANT_SET). That saves an exchange with another process: on one CPU a caller's chmod(2) takes 16
- * us in place of 26.
+ * caller (BROKER_OPEN_WANT_SET). That saves an exchange with another process: on one CPU a caller's chmod(2) takes 15
+ * us in place of 28.
  *
  * One thread does so, since a change may wait for ever, for the lock of a file or for a frozen filesystem, and no
  * handler of requests may. While the thread waits it takes no other change: the sidecar makes those. So a caller whose
