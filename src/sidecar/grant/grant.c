@@ -253,6 +253,7 @@ static void judge(const struct grant_context *g, const struct access_file *file,
 	}
 	reply->access = (uint32_t)r;
 	reply->root = ret->cred.uid == 0;
+	reply->owner = ret->cred.uid == file->uid;
 	reply->any_groups = !claimable_by_groups(file, &ret->cred);
 	/* A backing id has one credential, but the writer's own credential decides whether a write clears the bits. */
 	if ((stx->stx_mode & (S_ISUID | S_ISGID)) != 0) {

@@ -238,7 +238,7 @@ ANNOUNCE, HELLO, OPEN, RELEASE, COMMIT, PING = range(1, 7)
 PROVE = 12
 REPLY, MATCHED, REVOKE, GOODBYE = 0x100, 0x201, 0x202, 0x203
 WANT_ID, ATTR, WANT_FD, WANT_WRITE, WANT_LOOK, WATCH, WANT_SET = 1, 2, 4, 8, 16, 32, 64
-VERSION = 13
+VERSION = 14
 MAX_RELEASE = 31
 HELLO_REPLY = 232  # bytes of its body
 REASON_BAD_REGISTRY = 6
@@ -388,8 +388,8 @@ def release_body(ids, count=None):
 
 class Grant:
     def __init__(self, body):
-        (self.error, self.reason, self.access, self.id, self.writable, _, self.any_groups, _, self.may_set, self.set_uid,
-         self.set_gid, _, self.fileid) = struct.unpack("=iIIiIIIIIIIIQ", body[:56])
+        (self.error, self.reason, self.access, self.id, self.writable, self.root, self.any_groups, _, self.may_set, self.set_uid,
+         self.set_gid, self.owner, self.fileid) = struct.unpack("=iIIiIIIIIIIIQ", body[:56])
 
     def kind(self):
         return "descriptor" if self.id < 0 else "none" if self.id == 0 else "writable" if self.writable else "read-only"
