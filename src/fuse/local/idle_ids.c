@@ -39,7 +39,7 @@ int idle_ids_new(struct inode_table *inodes, struct backing_ids *ids, struct idl
 	list_init(&d->files.listed);
 	d->files.max = MIN((size_t)IDLE_IDS_MAX, backing_ids_max_descriptors(ids) / 2);
 	list_init(&d->directories.listed);
-	d->directories.max = MIN((size_t)IDLE_IDS_MAX, backing_ids_max_descriptors(ids) / 4);
+	d->directories.max = MIN((size_t)IDLE_IDS_DIRECTORIES, backing_ids_max_descriptors(ids) / 4);
 	list_init(&d->granted);
 	*ret = d;
 	return 0;

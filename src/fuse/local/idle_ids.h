@@ -3,7 +3,7 @@
  * The backing ids and descriptors of inodes. An id or descriptor is idle if no open file uses it. Idle ones are kept
  * for the next open of the file, but at most for IDLE_IDS_MS, since each pins the server's filesystem, and at most
  * IDLE_IDS_MAX of them. The looker of a directory (granted_file.h) is always idle, since its last use; of these there
- * are at most IDLE_IDS_MAX, too.
+ * are at most IDLE_IDS_DIRECTORIES.
  *
  * A file that is opened and closed again and again takes no other lock than its inode's: an inode that became idle
  * stays in the list when its id is used again. The list is checked every IDLE_IDS_LOOK_MS.
@@ -16,10 +16,15 @@
 #include "fuse/local/backing_ids.h"
 #include "fuse/node/inode_table.h"
 
-/* Of files, and of directories; or a quarter and an eighth of the descriptors that the daemon may have, if less. */
-#define IDLE_IDS_MAX     1024
-#define IDLE_IDS_LOOK_MS 15000
-#define IDLE_IDS_MS      (2 * IDLE_IDS_LOOK_MS)
+/*
+ * Of files, and of directories; or a quarter and an eighth of the descriptors that the daemon may have, if less. So
+ * many files are opened again without a question; 14 mounts that keep as many use up what one client may have
+ * (ACCOUNT_IDS_ONE).
+ */
+#define IDLE_IDS_MAX         2048
+#define IDLE_IDS_DIRECTORIES 1024
+#define IDLE_IDS_LOOK_MS     15000
+#define IDLE_IDS_MS          (2 * IDLE_IDS_LOOK_MS)
 
 struct fs;
 struct granted_file;

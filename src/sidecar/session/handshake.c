@@ -15,7 +15,7 @@
 #define MATCH_MS        (NONCE_LIFETIME_S * 1000)
 #define HELLO_MS        10000
 #define FIRST_FREE_PORT 1024 /* lower ports are reserved for root */
-#define ROOM            2048 /* of descriptors, at first: 16 KiB of the kernel's memory */
+#define ROOM            4096 /* of descriptors, at first: 32 KiB of the kernel's memory */
 
 /* ---- ANNOUNCE, PROVE, HELLO ---- */
 
