@@ -2,7 +2,8 @@
 /*
  * Extended attributes: the two of POSIX ACLs, if the server has NFSACL. There are no others, because NFSv3 has none.
  * The server decides about access, and the daemon stores no ACLs. It only remembers that a file has none, for as long
- * as the file's attributes are believed, since ls -l and cp -a ask about each file.
+ * as the file's attributes are believed, since ls -l and cp -a ask about each file. Of a file with a backing id the
+ * daemon itself sees that, if the sidecar trusts it (granted_file.h).
  *
  * The mount does not use FUSE_POSIX_ACL, which would let the kernel decide by ACLs. Without this flag the kernel passes
  * the ACL attributes to the daemon (fs/fuse/acl.c fuse_no_acl), but only in mounts of the initial user namespace. The
@@ -19,6 +20,7 @@
 #include <sys/stat.h>
 
 #include "fuse/acl/default_acl.h"
+#include "fuse/local/granted_file.h"
 #include "fuse/kernel/posix_acl.h"
 
 static const char *const acl_names[] = {"system.posix_acl_access", "system.posix_acl_default"};
@@ -150,6 +152,14 @@ static void list_done(struct nfs_call *call)
 	reply_sized(g, list, size);
 }
 
+/* True if a file has no ACL: known without a question, or seen by the daemon's own descriptor of the file. */
+static bool has_no_acl(struct request *r)
+{
+	uint32_t mode;
+
+	return known_has_no_file_acl(r->fs, r->inode) || granted_file_has_no_acl(r->fs, r->inode, &mode);
+}
+
 static void get(fuse_req_t req, fuse_ino_t ino, enum acl_kind kind, size_t size, bool list)
 {
 	struct get_request *g = calloc(1, sizeof(*g));
@@ -164,7 +174,7 @@ static void get(fuse_req_t req, fuse_ino_t ino, enum acl_kind kind, size_t size,
 	g->kind = kind;
 	g->size = size;
 	directory = S_ISDIR(g->r.inode->type);
-	none = !directory && known_has_no_file_acl(g->r.fs, g->r.inode);
+	none = !directory && has_no_acl(&g->r);
 	/* Symbolic links have no ACLs, and only directories have a default ACL. */
 	if (list && (none || S_ISLNK(g->r.inode->type)))
 		reply_sized(g, NULL, 0);
@@ -255,15 +265,42 @@ static void set_others_known(struct nfs_call *call)
 }
 
 /*
+ * True if the new ACL says no more than a mode, of a file that has no ACL now: then SETATTR does the same
+ * (fs/posix_acl.c posix_acl_update_mode()), which the daemon or the sidecar may do. cp -a sets such an ACL of each
+ * file. A remembered answer is not good enough: an ACL that others have set since would stay. SETATTR would also clear
+ * set-id bits.
+ */
+static bool is_chmod(const struct set_request *s, uint32_t *ret_mode)
+{
+	const struct posix_acl *acl = &s->acls[ACL_KIND_ACCESS];
+	uint32_t mode;
+
+	if (s->kind != ACL_KIND_ACCESS || acl->count != POSIX_ACL_MODE_ENTRIES || !S_ISREG(s->r.inode->type) ||
+		!granted_file_has_no_acl(s->r.fs, s->r.inode, &mode) || (mode & (S_ISUID | S_ISGID)) != 0)
+		return false;
+	*ret_mode = (mode & S_ISVTX) | posix_acl_mode(acl);
+	return true;
+}
+
+static void send_mode(struct set_request *s, uint32_t mode)
+{
+	s->r.call.args.sattr = (struct nfs_sattr){.set_mode = true, .mode = mode};
+	request_send(&s->r, NFS_SETATTR, set_done);
+}
+
+/*
  * Asks for the present ACLs and attributes. SETACL sets both ACLs of a directory, so it needs the other one; and the
  * removal of an access ACL needs the mode.
  */
 static void set_settled(struct behind_wait *w, int error)
 {
 	struct set_request *s = CONTAINER_OF(w, struct set_request, wait);
+	uint32_t mode;
 
 	if (error < 0)
 		request_end_error(&s->r, error);
+	else if (is_chmod(s, &mode))
+		send_mode(s, mode);
 	else
 		ask(&s->r, true, S_ISDIR(s->r.inode->type), set_others_known);
 }

@@ -6,18 +6,24 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 
 #include "base/whole_io.h"
 #include "fuse/local/backing_ids.h"
 
 #define DIRECT_ALIGN_MAX 65536
 
+static void path_of(int fd, char *ret, size_t size)
+{
+	(void)snprintf(ret, size, "/proc/self/fd/%d", fd);
+}
+
 static int open_for_reading(int fd)
 {
 	char path[64];
 	int r;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	path_of(fd, path, sizeof(path));
 	r = open(path, O_RDONLY | O_CLOEXEC);
 	return r < 0 ? -errno : r;
 }
@@ -137,6 +143,26 @@ bool granted_file_look(const struct fs *fs, struct inode *i, struct nfs_attr *re
 
 	(void)granted_file_unref(g);
 	return seen;
+}
+
+/* fgetxattr(2) takes no O_PATH descriptor. */
+static bool shows_no_acl(const struct granted_file *g)
+{
+	char path[64];
+
+	path_of(g->file.fd, path, sizeof(path));
+	return getxattr(path, "system.posix_acl_access", NULL, 0) < 0 && errno == ENODATA;
+}
+
+bool granted_file_has_no_acl(const struct fs *fs, struct inode *i, uint32_t *ret_mode)
+{
+	struct granted_file *g = granted_file_to_look(fs, i);
+	struct nfs_attr attr = {0};
+	bool none = g && granted_file_attributes(g, &attr) == 0 && shows_no_acl(g);
+
+	(void)granted_file_unref(g);
+	*ret_mode = attr.mode;
+	return none;
 }
 
 struct granted_file *granted_file_to_set(const struct fs *fs, struct inode *i, uint32_t kinds, uint32_t uid,

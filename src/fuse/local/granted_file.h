@@ -92,6 +92,12 @@ struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i);
 bool granted_file_look(const struct fs *fs, struct inode *i, struct nfs_attr *ret);
 
 /*
+ * True if that descriptor shows that the file has no access ACL now, as the server would answer; *ret is its mode,
+ * which may be from right before.
+ */
+bool granted_file_has_no_acl(const struct fs *fs, struct inode *i, uint32_t *ret_mode);
+
+/*
  * A reference to the inode's looker, by which the setter may change these kinds of attributes (enum broker_set) for a
  * caller with these ids; or NULL.
  */
