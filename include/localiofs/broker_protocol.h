@@ -113,9 +113,9 @@ struct broker_attr {
 
 /*
  * Of a directory: that of LOOKUP or OPEN if the request asks; and one of which the client gets notices, when it is made
- * by MAKE, and after a change of its names.
+ * by MAKE, and after a change of its names. Of a regular file in the reply to LIST, if the request asks.
  */
-#define BROKER_ATTR_NO_ACL 1U /* its mode alone says who may search */
+#define BROKER_ATTR_NO_ACL 1U /* its mode alone says who may do what */
 #define BROKER_ATTR_EMPTY  2U /* MAKE: it had no name when it was watched already */
 
 /*
@@ -324,7 +324,7 @@ struct broker_list {
 	struct broker_fh dir;
 	struct broker_cred cred; /* which must have the rights to read and to search the directory */
 	uint32_t plus;           /* 1: with handles and attributes */
-	uint32_t pad;
+	uint32_t asks_acl;       /* 1: with plus, the attributes of files have BROKER_ATTR_NO_ACL */
 };
 
 /*

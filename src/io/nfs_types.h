@@ -91,6 +91,7 @@ struct nfs_entry {
 	uint64_t fileid;
 	uint64_t cookie; /* names the entry after this one */
 	bool has_attr;
+	bool no_acl; /* the sidecar has found no access ACL */
 	struct nfs_attr attr;
 	struct nfs_fh fh; /* len 0: the server sent none */
 };

@@ -92,6 +92,8 @@ static size_t add_entry(struct readdir_request *q, char *buf, size_t space, cons
 		r->listed = true;
 		if (request_make_entry(r, e->name, &entry, &i) < 0)
 			i = NULL;
+		else if (e->no_acl)
+			known_no_file_acl(i, &e->attr, r->asked);
 	} else if (e->has_attr) {
 		entry.attr.st_mode = e->attr.mode;
 	}

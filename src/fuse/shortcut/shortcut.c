@@ -120,7 +120,8 @@ static bool take_entry(const struct fs *fs, const struct broker_entry_ref *e, st
 	*ret = (struct nfs_entry){.name = e->name,
 		.fileid = e->entry.fileid,
 		.cookie = e->entry.cookie,
-		.has_attr = e->entry.attr.mode != 0};
+		.has_attr = e->entry.attr.mode != 0,
+		.no_acl = (e->entry.attr.flags & BROKER_ATTR_NO_ACL) != 0};
 	attr_of_broker(fs, &e->entry.attr, &ret->attr);
 	if (e->entry.fh_length > sizeof(ret->fh.data) || (e->entry.fh_length > 0 && !ret->has_attr))
 		return false;
@@ -297,7 +298,8 @@ static bool ask_listing(struct shortcut *s, struct nfs_call *call)
 {
 	struct broker_list body = {.dir = request_broker_fh(&call->fh),
 		.cred = broker_cred_of_nfs(call),
-		.plus = call->proc == NFS_READDIRPLUS};
+		.plus = call->proc == NFS_READDIRPLUS,
+		.asks_acl = s->fs->has_acls};
 	struct question *q =
 		call->args.dir.cookie == 0 ? ask(s, BROKER_LIST, false, call, NULL, listing_answered) : NULL;
 

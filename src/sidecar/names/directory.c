@@ -185,7 +185,7 @@ static ssize_t get_acl(int dir)
 	return syscall(SYS_GETXATTRAT, dir, ".", 0, ACCESS_ACL, &args, sizeof(args));
 }
 
-/* True if errno says that the directory has no ACL. */
+/* True if errno says that there is no ACL. */
 static bool says_no_acl(void)
 {
 	return errno == ENODATA || errno == EOPNOTSUPP;
@@ -194,14 +194,19 @@ static bool says_no_acl(void)
 uint32_t names_directory_acl(int fd)
 {
 	ssize_t size = get_acl(fd);
-	char path[48];
 
 	/* An older kernel, or a container's list of system calls, leaves the way through /proc. */
-	if (size < 0 && !says_no_acl()) {
-		(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-		size = getxattr(path, ACCESS_ACL, NULL, 0);
-	}
-	return size < 0 && says_no_acl() ? BROKER_ATTR_NO_ACL : 0;
+	if (size < 0 && !says_no_acl())
+		return names_file_acl(fd);
+	return size < 0 ? BROKER_ATTR_NO_ACL : 0;
+}
+
+uint32_t names_file_acl(int fd)
+{
+	char path[48];
+
+	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
+	return getxattr(path, ACCESS_ACL, NULL, 0) < 0 && says_no_acl() ? BROKER_ATTR_NO_ACL : 0;
 }
 
 int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked, int flags,

@@ -97,6 +97,9 @@ int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret);
  */
 uint32_t names_directory_acl(int fd);
 
+/* The same for a regular file. */
+uint32_t names_file_acl(int fd);
+
 /* BROKER_ATTR_EMPTY, if the directory behind this descriptor, which is not O_PATH, has no name; or 0. */
 uint32_t names_directory_empty(int fd);
 

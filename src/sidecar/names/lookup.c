@@ -93,7 +93,7 @@ void change_look_up(struct name_change *c)
 int change_prepare_list(struct name_change *c, const struct grant_context *g)
 {
 	const struct broker_list *q = &c->request.list;
-	int r = q->plus <= 1 && q->pad == 0 ? names_directory_to_read(g, &q->cred, 0, &c->cred) : -EINVAL;
+	int r = q->plus <= 1 && q->asks_acl <= 1 ? names_directory_to_read(g, &q->cred, 0, &c->cred) : -EINVAL;
 
 	if (r < 0)
 		return r;
@@ -157,6 +157,8 @@ static int look_at(const struct name_change *c, const struct dirent64 *e, struct
 
 	if (r < 0 || c->request.list.plus == 0)
 		return r;
+	if (c->request.list.asks_acl != 0 && S_ISREG(attr.mode))
+		attr.flags = names_file_acl(fd);
 	ret->attr = attr;
 	ret->fileid = attr.fileid;
 	ret->fh_length = ret_fh->length;

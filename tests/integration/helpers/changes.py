@@ -47,13 +47,15 @@ class Sidecar:
         self.found = self.reply[12:12 + length], struct.unpack("=I", self.reply[204:208])[0]
         return error
 
-    def list(self, who, of, plus=1, pad=0):
-        """The entries are in self.listed: by name the file number, the mode and the handle. self.watched: whether notices come."""
-        error = self.call(BROKER_LIST, broker_fh(of) + cred(who) + struct.pack("=II", plus, pad))
+    def list(self, who, of, plus=1, asks_acl=0):
+        """The entries are in self.listed: by name the file number, the mode and the handle. self.flags: each name's flags.
+        self.watched: whether notices come."""
+        error = self.call(BROKER_LIST, broker_fh(of) + cred(who) + struct.pack("=II", plus, asks_acl))
         self.watched, count = struct.unpack("=II", self.reply[8:16])
-        self.listed, at = {}, 104
+        self.listed, self.flags, at = {}, {}, 104
         for _ in range(count):
             (number, mode), (fh, name) = struct.unpack("=Q60xI", self.reply[at + 8:at + 80]), struct.unpack("=II", self.reply[at + 104:at + 112])
+            self.flags[self.reply[at + 112 + fh:at + 112 + fh + name]] = struct.unpack("=I", self.reply[at + 100:at + 104])[0]
             self.listed[self.reply[at + 112 + fh:at + 112 + fh + name]] = number, mode, self.reply[at + 112:at + 112 + fh]
             at += 112 + (fh + name) // 8 * 8 + 8
         if at != len(self.reply):

@@ -22,6 +22,7 @@ import concurrent.futures
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import json
 import mmap
 import os
@@ -354,6 +355,19 @@ def noticed(path):
     if SERVER == "ganesha":
         import wire
         wire.nfs_look_again(os.environ["LOCALIOFS_BACKING"], path)
+
+
+def names_are_local(mnt):
+    """Waits until the sidecar answers for names: the daemon compares some with the server's answers first."""
+    numbers = itertools.count()
+
+    def proof():
+        name = f"proof{next(numbers)}"
+        Path(os.environ["LOCALIOFS_BACKING"], name).touch()
+        (Path(mnt) / name).exists()
+        return status(mnt)["names"]["local"]
+
+    true("the sidecar looks names up", wait_for(proof), status(mnt)["names"])
 
 
 def commits(mnt=None):
