@@ -87,6 +87,12 @@ double known_told(struct inode *i, double seconds)
 	return seconds;
 }
 
+double known_new_file_seconds(const struct fs *fs, struct inode *i)
+{
+	LOCKED(&i->lock);
+	return known_told(i, MIN((double)known_limits(fs->options, i).min, KNOWN_NEW_FILE_S));
+}
+
 bool known_is_watched(const struct fs *fs, const struct inode *i)
 {
 	const struct mount_options *o = fs->options;

@@ -86,7 +86,8 @@
 #define KNOWN_COMPANY_MS 2000 /* for so long a noticed change by others may be under way in the NFS server */
 #define KNOWN_WATCHED_MS 600000 /* for so long the kernel may believe names of a directory of which notices come */
 #define KNOWN_RIGHTS     65536
-#define KNOWN_SETTLED_S  3  /* a change that comes so long after another has a ctime of its own on each filesystem */
+#define KNOWN_SETTLED_S  3 /* a change that comes so long after another has a ctime of its own on each filesystem */
+#define KNOWN_NEW_FILE_S 0.1
 #define KNOWN_WALKS      32 /* after so many lookups in a directory the question for its ACL is worth its cost */
 
 struct fs;
@@ -99,6 +100,14 @@ struct fs;
 unsigned known_attributes(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked);
 unsigned known_attributes_watched(struct fs *fs, struct inode *i, const struct nfs_attr *attr, uint64_t asked,
 	bool watched);
+
+/*
+ * The file is new, and its maker, who may be the only one who knows it, has it open: returns for how many seconds the
+ * kernel may believe its attributes, since stdio, cp(1) and others ask for them right after the open. The kernel itself
+ * asks again after each write, and a file without data cannot be written to by a mapping. Not for longer, because the
+ * kernel might get the answer after a notification to forget the attributes (request_tell_attributes()).
+ */
+double known_new_file_seconds(const struct fs *fs, struct inode *i);
 
 /* Makes doubtful all that is known of the inode, and the answers to all questions sent until now. */
 void known_doubt(struct inode *i);

@@ -22,6 +22,8 @@ static void create_found(struct request *r)
 	}
 	(void)inode_unref(r->fs->inodes, r->inode);
 	r->inode = i;
+	if (o->created)
+		o->entry.attr_timeout = MAX(o->entry.attr_timeout, known_new_file_seconds(r->fs, i));
 	if (!S_ISREG(i->type)) {
 		open_end(o, -ESTALE); /* the name is no regular file's any more: the kernel repeats the walk */
 		return;
