@@ -28,7 +28,6 @@
 
 struct node {
 	struct stat st;   /* of a regular file all but size, times and blocks, which the file in STORE has */
-	char *target;     /* of a symbolic link */
 	int fd;           /* of a regular file, in STORE; -1 while nobody has opened it */
 	int32_t backing;  /* the kernel's number of fd; 0 before the first open */
 	uint64_t lookups; /* that the kernel has not forgotten */
