@@ -104,6 +104,9 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	if (fs->options->readdirplus == READDIRPLUS_AUTO)
 		want(conn, FUSE_CAP_READDIRPLUS_AUTO);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS);
+	/* The target of a symbolic link never changes: a link with another target is another file, with a handle of its
+	 * own. */
+	want(conn, FUSE_CAP_CACHE_SYMLINKS);
 	want(conn, FUSE_CAP_ASYNC_READ);
 	want(conn, FUSE_CAP_ASYNC_DIO);
 	if (fs->has_acls)
