@@ -229,7 +229,7 @@ struct broker_release {
 /* fsync(2) of the file behind an id of this session; -ENOENT for an id of an earlier session. */
 struct broker_commit {
 	int32_t backing_id;
-	uint32_t pad;
+	uint32_t data_only; /* 1: fdatasync(2) */
 };
 
 /* A range of the file behind an id of this session; -ENOENT for an id of an earlier session. */

@@ -127,7 +127,7 @@ static void submit(struct ring *g, struct uring_io *io)
 			registered_use(&g->registered, sqe, io);
 		break;
 	case URING_SYNC:
-		io_uring_prep_fsync(sqe, io->file->fd, 0);
+		io_uring_prep_fsync(sqe, io->file->fd, io->how == RWF_DSYNC ? IORING_FSYNC_DATASYNC : 0);
 		registered_use(&g->registered, sqe, io);
 		break;
 	case URING_PAUSE:

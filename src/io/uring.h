@@ -58,7 +58,7 @@ struct uring_io {
 	size_t size;          /* bytes; at most INT32_MAX */
 	struct iovec payload; /* of the FUSE ring entry that contains buf, and lives as long as the rings; or empty */
 	uint64_t offset;
-	int how;      /* of a write: RWF_APPEND, RWF_SYNC of pwritev2(2) */
+	int how;      /* of a write: RWF_APPEND, RWF_SYNC of pwritev2(2); of a sync: RWF_DSYNC for fdatasync(2) */
 	bool as_root; /* of a write: true if the server sees the writer as root */
 	size_t have;  /* bytes that were transferred, also if the result is an error */
 	/*
@@ -93,7 +93,7 @@ void uring_read(struct uring *u, struct uring_io *io);
 /* The result is -EBADF if the ring's thread could not change its credential: then this daemon does not write. */
 void uring_write(struct uring *u, struct uring_io *io);
 
-/* fsync(2). */
+/* fsync(2), or fdatasync(2). */
 void uring_sync(struct uring *u, struct uring_io *io);
 
 /* Calls done() after 300 us, with an error as the result. A program can write more data in this time. */

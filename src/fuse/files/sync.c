@@ -18,7 +18,8 @@ struct sync_request {
 	struct stable_wait wait;
 	struct backing_sync_wait backing;
 	struct file *file;
-	bool closes; /* FLUSH */
+	bool closes;    /* FLUSH */
+	bool data_only; /* fdatasync(2) */
 	struct server_refresh refresh;
 	atomic_uint left; /* of two parts: the data is stable, the server has looked */
 	int error;
@@ -87,6 +88,7 @@ static void sync_backing_file(struct sync_request *s)
 {
 	s->backing.cred = &s->r.call.cred;
 	s->backing.writer = s->file->write;
+	s->backing.data_only = s->data_only;
 	s->backing.patience = request_patience(&s->r);
 	s->backing.done = on_backing_sync;
 	backing_sync_request(s->r.fs, s->r.inode, &s->backing);
@@ -128,7 +130,7 @@ static void on_log_stable(struct stable_wait *wait, int error)
 		tell_server(s);
 }
 
-static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool closes)
+static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool closes, bool data_only)
 {
 	struct sync_request *s = calloc(1, sizeof(*s));
 
@@ -141,6 +143,7 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool clo
 	if (write_log_dirty(&s->r.inode->writes))
 		s->r.operation.path = OPERATION_BY_SERVER;
 	s->closes = closes;
+	s->data_only = data_only;
 	s->file = f;
 	s->wait.done = on_log_stable;
 	s->wait.patience = request_patience(&s->r);
@@ -157,14 +160,14 @@ static void op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	/* At once: the locks of a dead process end, also while the server is away. */
 	locks_closed(fs->locks, &fs_inode(fs, ino)->fh, fi->lock_owner, fi->fh);
 	if (f->write)
-		make_stable(req, ino, f, true);
+		make_stable(req, ino, f, true, false);
 	else
 		(void)fuse_reply_err(req, 0);
 }
 
 static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	make_stable(req, ino, file_of(fuse_req_userdata(req), fi), false);
+	make_stable(req, ino, file_of(fuse_req_userdata(req), fi), false, datasync != 0);
 }
 
 void sync_set_operations(struct fuse_lowlevel_ops *ops)

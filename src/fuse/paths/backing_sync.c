@@ -73,7 +73,7 @@ static void on_sync(struct path_sync *p, int error)
 	if (error < 0 && !is_end_of_mount(error)) {
 		write_log_fail(&i->writes, error);
 		error = 0; /* the callers find the error in the log */
-	} else if (error == 0) {
+	} else if (error == 0 && !p->data_only) {
 		LOCKED(&i->lock);
 		if ((int32_t)(b->written_locally - i->synced_locally) > 0)
 			i->synced_locally = b->written_locally;
@@ -152,6 +152,15 @@ static const struct nfs_cred *choose_asker(struct path_sync *p)
 	return b->asker->cred;
 }
 
+/* True if no caller that waits has called fsync(2). The caller holds the inode's lock. */
+static bool all_want_data_only(const struct backing_sync *b)
+{
+	LIST_FOREACH (pos, &b->waiting)
+		if (!wait_of(pos)->data_only)
+			return false;
+	return true;
+}
+
 static void start(struct backing_sync *b)
 {
 	struct inode *i = b->sync.inode;
@@ -159,6 +168,7 @@ static void start(struct backing_sync *b)
 	{
 		LOCKED(&i->lock);
 		b->written_locally = i->written_locally;
+		b->sync.data_only = all_want_data_only(b);
 	}
 	b->sync.way = data_path_choose(b->sync.fs, i, NULL, DATA_SYNC);
 	b->sync.way.path->sync(&b->sync);

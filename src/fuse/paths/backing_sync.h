@@ -23,6 +23,7 @@ struct backing_sync_wait {
 	const struct nfs_cred *cred; /* valid until done() */
 	enum operation_path counted; /* set before done() */
 	bool writer;                 /* has the file open for writing */
+	bool data_only;              /* fdatasync(2) */
 	struct patience patience;
 	/*
 	 * 0: all data is stable, or the write log has the error. Else the caller's own error: -EINTR, -EACCES,

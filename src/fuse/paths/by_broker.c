@@ -19,7 +19,7 @@ static void on_sync(struct broker_call *call, int error, const void *body)
 
 static void broker_sync(struct path_sync *p)
 {
-	struct broker_commit body = {.backing_id = p->way.number};
+	struct broker_commit body = {.backing_id = p->way.number, .data_only = p->data_only};
 
 	p->broker.done = on_sync;
 	probe_send(p->fs->probe, &p->broker, BROKER_COMMIT, &body, sizeof(body));

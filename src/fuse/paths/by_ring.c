@@ -135,7 +135,8 @@ static void on_sync(struct uring_io *io, ssize_t result)
 
 static void ring_sync(struct path_sync *p)
 {
-	p->local = (struct uring_io){.file = &p->way.granted->file, .done = on_sync};
+	p->local =
+		(struct uring_io){.file = &p->way.granted->file, .how = p->data_only ? RWF_DSYNC : 0, .done = on_sync};
 	uring_sync(p->fs->uring, &p->local);
 }
 

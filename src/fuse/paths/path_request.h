@@ -68,6 +68,7 @@ struct path_sync {
 	struct fs *fs;
 	struct inode *inode;
 	struct data_way way;
+	bool data_only;                          /* fdatasync(2) is enough; the server knows no such COMMIT */
 	bool (*given_up)(struct nfs_call *call); /* nfs_call.given_up of call */
 	/* The caller that the server is asked for; called with the inode's lock. */
 	const struct nfs_cred *(*choose_asker)(struct path_sync *p);

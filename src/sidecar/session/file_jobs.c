@@ -95,6 +95,7 @@ static int64_t run(const struct file_job *job, struct outcome *ret)
 
 	switch (job->type) {
 	case BROKER_COMMIT:
+		return (job->data_only ? fdatasync(job->fd) : fsync(job->fd)) < 0 ? -errno : 0;
 	case BROKER_SYNC_DIR:
 		return fsync(job->fd) < 0 ? -errno : 0;
 	case BROKER_SEEK:

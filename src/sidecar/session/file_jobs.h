@@ -57,7 +57,8 @@ struct file_job {
 	union {
 		struct broker_range range;
 		struct broker_copy copy;
-		uint64_t size; /* TRUNCATE */
+		uint64_t size;  /* TRUNCATE */
+		bool data_only; /* COMMIT */
 		struct {
 			struct hash_key key;
 			bool watched; /* the reply says so */

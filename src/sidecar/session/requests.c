@@ -282,9 +282,11 @@ static int on_ping(struct session *s, struct packet *p)
 
 static int on_commit(struct session *s, struct packet *p)
 {
-	struct file_job job = {.target = -1};
+	const struct broker_commit *body = &p->body.commit;
+	struct file_job job = {.target = -1, .data_only = body->data_only != 0};
+	int r = find_file(s, body->backing_id, &job.fd);
 
-	return add_job(s, p, find_file(s, p->body.commit.backing_id, &job.fd), &job);
+	return add_job(s, p, body->data_only > 1 ? -EINVAL : r, &job);
 }
 
 static int on_seek(struct session *s, struct packet *p)

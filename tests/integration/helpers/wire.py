@@ -375,8 +375,8 @@ class Broker:
     def release_all(self, ids, count=None):
         return struct.unpack("=iI", self.call(RELEASE, release_body(ids, count)))[0]
 
-    def commit(self, backing_id):
-        return struct.unpack("=iI", self.call(COMMIT, struct.pack("=iI", backing_id, 0)))[0]
+    def commit(self, backing_id, data_only=0):
+        return struct.unpack("=iI", self.call(COMMIT, struct.pack("=iI", backing_id, data_only)))[0]
 
     def ping(self):
         return struct.unpack("=iI", self.call(PING))[0]

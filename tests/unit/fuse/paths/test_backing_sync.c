@@ -77,6 +77,15 @@ static void ask(struct asker *a, unsigned cred, bool writer)
 	backing_sync_request(&fs, file, &a->wait);
 }
 
+/* As a writer, for what the asker wants. */
+static void ask_again(struct asker *a, unsigned cred)
+{
+	bool data_only = a->wait.data_only;
+
+	*a = (struct asker){.wait = {.cred = &creds[cred], .writer = true, .data_only = data_only, .done = asker_done}};
+	backing_sync_request(&fs, file, &a->wait);
+}
+
 /* The only COMMIT under way. */
 static struct nfs_call *under_way(void)
 {
@@ -113,6 +122,27 @@ static void one_is_under_way_at_a_time_for_all_who_wait(void **state)
 	assert_int_equal(b.calls + c.calls, 0);
 	answer(0);
 	assert_int_equal(told(&b) + told(&c), 0);
+}
+
+static void times_are_stable_if_anybody_has_asked_for_that(void **state)
+{
+	struct asker data = {.wait.data_only = true}, all = {0}, first;
+
+	ask(&first, 0, true);
+	ask_again(&data, 1);
+	ask_again(&all, 2);
+	file->written_locally = 7;
+	answer(0);
+	answer(0);
+	assert_int_equal(told(&data) + told(&all), 0);
+	assert_int_equal(file->synced_locally, 7);
+	file->written_locally = 9;
+	ask_again(&data, 0);
+	answer(0);
+	assert_int_equal(file->synced_locally, 7);
+	ask_again(&all, 0);
+	answer(0);
+	assert_int_equal(file->synced_locally, 9);
 }
 
 static void a_loss_is_told_to_who_came_meanwhile_too(void **state)
@@ -204,6 +234,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(one_is_under_way_at_a_time_for_all_who_wait),
+		TEST(times_are_stable_if_anybody_has_asked_for_that),
 		TEST(a_loss_is_told_to_who_came_meanwhile_too),
 		TEST(who_was_killed_waits_no_longer_and_takes_no_error_along),
 		TEST(the_server_is_shown_a_writer),
