@@ -177,6 +177,14 @@ static int run_and_answer(const struct file_jobs *q, struct file_job *job)
 	return answer(q, job, r, &o);
 }
 
+int file_jobs_make(const struct file_jobs *q, struct file_job *job)
+{
+	int r = run_and_answer(q, job);
+
+	drop(job);
+	return r;
+}
+
 static void *work(void *arg)
 {
 	struct file_jobs *q = arg;

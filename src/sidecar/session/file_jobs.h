@@ -92,6 +92,8 @@ void file_jobs_init(struct file_jobs *q, int socket, struct own_threads *own, st
 void file_jobs_done(struct file_jobs *q);
 /* After a REVOKE: drops the waiting jobs that change a file, and replies -EBADF to them. 0 or a negative errno. */
 int file_jobs_withdraw(struct file_jobs *q);
+/* Makes the job on the caller's thread, which may wait, and replies; closes its descriptors. Negative: nobody reads. */
+int file_jobs_make(const struct file_jobs *q, struct file_job *job);
 /* Adds a job, with duplicates of its descriptors; a worker will reply. -EAGAIN if too many jobs are waiting. */
 int file_jobs_add(struct file_jobs *q, const struct file_job *job);
 /* Replies with a negative errno to a job that is not added. */

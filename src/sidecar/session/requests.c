@@ -342,7 +342,15 @@ static int on_truncate(struct session *s, struct packet *p)
 	if (body->size > INT64_MAX)
 		r = -EINVAL;
 	job.target = fd;
-	return add_job(s, p, r, &job);
+	if (r < 0 || !relief_may_leave(&s->relief))
+		return add_job(s, p, r, &job);
+	job.type = p->header.type;
+	job.request = p->header.id;
+	(void)steal_fd(&fd); /* the job's */
+	relief_leave(&s->relief);
+	r = file_jobs_make(&s->jobs, &job);
+	relief_return(&s->relief);
+	return r;
 }
 
 static int on_sync_dir(struct session *s, struct packet *p)
