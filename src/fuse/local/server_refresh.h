@@ -16,7 +16,8 @@
  * Ganesha, so that the host cannot execute it (ETXTBSY). On a directory COMMIT fails with -EISDIR after the look.
  *
  * Close-to-open: the refresh is answered before close, fsync and truncate(2) are, and before this mount itself asks the
- * server about a file that the mount has changed past the server.
+ * server about a file that the mount has changed past the server. With commit=fsync no close and no truncation waits:
+ * the server looks within milliseconds (shortcut_written()).
  *
  * Changes by the daemon and the sidecar are counted. The daemon does not see the kernel's writes to a backing file: a
  * file that is open for passthrough writes, or may be mapped for them, may have changed each time that it is closed or

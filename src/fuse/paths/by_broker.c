@@ -3,6 +3,7 @@
 #include "fuse/known/known.h"
 #include "fuse/local/server_refresh.h"
 #include "fuse/paths/path_request.h"
+#include "fuse/shortcut/shortcut.h"
 #include "fuse/fs/convert.h"
 
 static void on_sync(struct broker_call *call, int error, const void *body)
@@ -64,6 +65,15 @@ static void answer_truncated(void *arg)
 	p->done(&p->r.call);
 }
 
+/* True if the server will look soon without the caller, as it does after a close with commit=fsync. */
+static bool is_told_later(struct fs *fs, struct inode *i)
+{
+	if (fs->options->commit != COMMIT_FSYNC || !server_refresh_needed(fs, i) || shortcut_is_full(fs->shortcut))
+		return false;
+	shortcut_written(fs->shortcut, &i->fh);
+	return true;
+}
+
 static void on_truncate(struct broker_call *call, int error, const void *body)
 {
 	struct path_truncate *p = CONTAINER_OF(call, struct path_truncate, broker);
@@ -79,8 +89,9 @@ static void on_truncate(struct broker_call *call, int error, const void *body)
 	r->call.error = 0;
 	r->call.has_attr = true;
 	attr_of_broker(r->fs, &reply->attr, &r->call.attr);
-	/* No close follows truncate(2), so other clients are told now. */
-	if (p->by_open)
+	/* A close of the caller's may not follow, so other clients are told now; open(2) with O_TRUNC looks the same.
+	 */
+	if (p->by_open || is_told_later(r->fs, r->inode))
 		answer_truncated(p);
 	else
 		server_refresh_then(r->fs, r->inode, &r->call.cred, request_patience(r), answer_truncated, p);
