@@ -176,15 +176,14 @@ static void end_removal(struct removal *m)
 
 /*
  * Puts all knowledge of the file and its directory in doubt, after the answer to the removal. The kernel does not know
- * of the removal, and during a lease no notice takes the name back: it may have it from a listing.
+ * of the removal, and may have the name from a listing: each use of the file behind it is answered ESTALE, after which
+ * the kernel asks for the name, and it asks before it makes a name anew.
  */
 static void doubt_both(struct removal *m)
 {
 	uint64_t asked;
 
 	silly_names_changed(m->fs, m->file);
-	if (m->fs->leased != 0)
-		known_make_kernel_forget(m->fs);
 	if (!m->dir)
 		return;
 	(void)known_change_end(m->fs, m->dir, NULL, 0, &asked);
