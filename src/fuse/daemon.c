@@ -104,8 +104,7 @@ static void op_init(void *userdata, struct fuse_conn_info *conn)
 	if (fs->options->readdirplus == READDIRPLUS_AUTO)
 		want(conn, FUSE_CAP_READDIRPLUS_AUTO);
 	want(conn, FUSE_CAP_PARALLEL_DIROPS);
-	/* The target of a symbolic link never changes: a link with another target is another file, with a handle of its
-	 * own. */
+	/* The target of a symbolic link never changes: a link with another target is another file. */
 	want(conn, FUSE_CAP_CACHE_SYMLINKS);
 	want(conn, FUSE_CAP_ASYNC_READ);
 	want(conn, FUSE_CAP_ASYNC_DIO);

@@ -50,7 +50,7 @@ struct told_opener {
 	struct opener opener;
 	uint64_t asked;
 	uint64_t until_ms;
-	uint64_t openers; /* the set of openers, as in struct known_inode */
+	uint64_t openers; /* struct known.openers */
 };
 
 /* An answer by the mode alone holds for every set of openers: the open compares the mode. */

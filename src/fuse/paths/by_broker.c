@@ -89,8 +89,7 @@ static void on_truncate(struct broker_call *call, int error, const void *body)
 	r->call.error = 0;
 	r->call.has_attr = true;
 	attr_of_broker(r->fs, &reply->attr, &r->call.attr);
-	/* A close of the caller's may not follow, so other clients are told now; open(2) with O_TRUNC looks the same.
-	 */
+	/* No close follows truncate(2), so other clients are told now; open(2) with O_TRUNC looks the same here. */
 	if (p->by_open || is_told_later(r->fs, r->inode))
 		answer_truncated(p);
 	else
