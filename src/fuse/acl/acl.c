@@ -2,8 +2,8 @@
 /*
  * Extended attributes: the two of POSIX ACLs, if the server has NFSACL. There are no others, because NFSv3 has none.
  * The server decides about access, and the daemon stores no ACLs. It only remembers that a file has none, for as long
- * as the file's attributes are believed, since ls -l and cp -a ask about each file. Of a file with a backing id the
- * daemon itself sees that, if the sidecar trusts it (granted_file.h).
+ * as the file's attributes are believed, since ls -l and cp -a ask about each file. Of a file that it has made the
+ * daemon itself sees that, if the sidecar trusts it (granted_file_has_no_acl()).
  *
  * The mount does not use FUSE_POSIX_ACL, which would let the kernel decide by ACLs. Without this flag the kernel passes
  * the ACL attributes to the daemon (fs/fuse/acl.c fuse_no_acl), but only in mounts of the initial user namespace. The

@@ -158,7 +158,7 @@ bool granted_file_has_no_acl(const struct fs *fs, struct inode *i, uint32_t *ret
 {
 	struct granted_file *g = granted_file_to_look(fs, i);
 	struct nfs_attr attr = {0};
-	bool none = g && granted_file_attributes(g, &attr) == 0 && shows_no_acl(g);
+	bool none = g && g->made && granted_file_attributes(g, &attr) == 0 && shows_no_acl(g);
 
 	(void)granted_file_unref(g);
 	*ret_mode = attr.mode;

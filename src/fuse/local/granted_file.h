@@ -48,6 +48,7 @@ struct granted_file {
 	bool root;                   /* granted to a user whom the server sees as root */
 	unsigned writers;            /* open files that write by the writer */
 	struct setting setting;      /* of a looker */
+	bool made;                   /* a looker that has come with CREATE, and keeps the new file in memory since */
 	uint64_t generation;         /* the session that sent the descriptor; no other session may use it */
 	atomic_bool no_cache;        /* as in struct uring_io */
 	atomic_uint align;           /* bytes: offset, length and buffer of a read are multiples; 1 without O_DIRECT */
@@ -92,8 +93,10 @@ struct granted_file *granted_file_to_look(const struct fs *fs, struct inode *i);
 bool granted_file_look(const struct fs *fs, struct inode *i, struct nfs_attr *ret);
 
 /*
- * True if that descriptor shows that the file has no access ACL now, as the server would answer; *ret is its mode,
- * which may be from right before.
+ * True if that descriptor shows that the file has no access ACL now, as the server would answer; *ret_mode is its mode,
+ * which may be from right before. Only of a file that this mount has made, as long as the looker from CREATE stays: the
+ * kernel has the ACL of a new file in memory (fs/ext4/acl.c ext4_init_acl). For that of another file, getxattr(2) may
+ * wait for the disk, which no handler may.
  */
 bool granted_file_has_no_acl(const struct fs *fs, struct inode *i, uint32_t *ret_mode);
 

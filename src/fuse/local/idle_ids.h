@@ -17,8 +17,8 @@
 #include "fuse/node/inode_table.h"
 
 /*
- * Of files, and of directories; or a quarter and an eighth of the descriptors that the daemon may have, if less. So
- * many files are opened again without a question; 14 mounts that keep as many use up what one client may have
+ * Of files, and of directories; or a quarter and an eighth of the descriptors that the daemon may have, if less. More
+ * files would be opened again without a question, but 14 mounts that keep this number use up what one client may have
  * (ACCOUNT_IDS_ONE).
  */
 #define IDLE_IDS_MAX         2048

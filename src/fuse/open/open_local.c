@@ -39,12 +39,14 @@ static void take_looker(struct open_request *o, const struct broker_open_reply *
 		return;
 	(void)granted_file_unref(o->looker);
 	o->looker = granted_file_new(o->r.fs, steal_fd(fd), false, 0, o->wish.generation);
-	if (o->looker)
-		o->looker->setting = (struct setting){.kinds = reply->may_set,
-			.uid = o->r.call.cred.uid,
-			.gid = o->r.call.cred.gid,
-			.as_uid = reply->set_uid,
-			.as_gid = reply->set_gid};
+	if (!o->looker)
+		return;
+	o->looker->made = o->created;
+	o->looker->setting = (struct setting){.kinds = reply->may_set,
+		.uid = o->r.call.cred.uid,
+		.gid = o->r.call.cred.gid,
+		.as_uid = reply->set_uid,
+		.as_gid = reply->set_gid};
 }
 
 /* The name still leads to this file: uses the sidecar's reply to decide about the open. */
