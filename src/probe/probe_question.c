@@ -141,7 +141,7 @@ static void begin_recheck(struct probe *p)
  */
 void probe_recheck(struct probe *p)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 	unsigned port;
 
 	if (atomic_exchange(&p->kicked, false))

@@ -136,6 +136,7 @@ int probe_poll(struct probe *p, struct pollfd *fds, size_t count, int timeout_ms
 				(struct pollfd){.fd = broker_client_fd(broker_client_of_node(pos)), .events = POLLIN};
 	}
 	r = poll(all, n, timeout_ms);
+	(void)work_begins();
 	for (size_t i = 0; i < count; i++)
 		fds[i].revents = r > 0 ? all[i].revents : 0;
 	serve_ending(p);

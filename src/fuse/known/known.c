@@ -35,7 +35,7 @@ static unsigned take_attributes(const struct fs *fs, struct inode *i, const stru
 	const struct attr_limits limits = known_limits(fs->options, i);
 
 	i->known.asked = asked;
-	return attr_memory_tell(&i->attrs, attr, &limits, now_ms());
+	return attr_memory_tell(&i->attrs, attr, &limits, work_ms());
 }
 
 bool known_all_may_search(const struct inode *dir)
@@ -54,7 +54,7 @@ void known_make_kernel_forget(struct fs *fs)
 /* Not everybody may search the directory any more. The caller holds the inode's lock. */
 static void forget_names(struct fs *fs, struct inode *dir)
 {
-	if (dir->known.believed_ms > now_ms())
+	if (dir->known.believed_ms > work_ms())
 		known_make_kernel_forget(fs);
 	dir->known.believed_ms = 0;
 }
@@ -64,7 +64,7 @@ static void end_epoch(struct inode *i)
 {
 	i->known.epoch++;
 	i->known.no_acl = i->known.owner_searches = false;
-	i->known.asks_acl = i->known.believed_ms > now_ms();
+	i->known.asks_acl = i->known.believed_ms > work_ms();
 	i->known.walks = 0;
 }
 
@@ -78,7 +78,7 @@ static bool same_rights(const struct inode *i, const struct nfs_attr *attr)
 
 double known_told(struct inode *i, double seconds)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 
 	if (seconds > 0) {
 		i->known.trusts_ms = MAX(i->known.trusts_ms, now + (uint64_t)(seconds * 1000) + KERNEL_MS);
@@ -120,7 +120,7 @@ static unsigned remember(struct fs *fs, struct inode *i, const struct nfs_attr *
 	unsigned seconds;
 
 	if (!attr_memory_is_version(&i->attrs, attr)) {
-		i->known.mixed |= i->known.trusts_ms > now_ms();
+		i->known.mixed |= i->known.trusts_ms > work_ms();
 		end_epoch(i);
 	}
 	if (!same)
@@ -198,7 +198,7 @@ bool known_later(struct inode *i, uint64_t asked, uint64_t came_ms)
 
 bool known_is_believed(const struct fs *fs, const struct inode *i)
 {
-	return i->known.asked >= fs->went_stale && attr_memory_left_ms(&i->attrs, now_ms()) > 0;
+	return i->known.asked >= fs->went_stale && attr_memory_left_ms(&i->attrs, work_ms()) > 0;
 }
 
 bool known_names_are_believed(const struct fs *fs, const struct inode *dir)
@@ -298,7 +298,7 @@ bool known_attributes_expire(struct inode *i, uint64_t *ret_tellings)
 	LOCKED(&i->lock);
 	i->known.expired = MAX(i->known.expired, attr_clock_tick());
 	*ret_tellings = i->known.tellings;
-	return i->known.trusts_ms > now_ms();
+	return i->known.trusts_ms > work_ms();
 }
 
 /* The kernel believes no attributes of the inode any more. The caller holds the inode's lock. */
@@ -374,7 +374,7 @@ double known_believable(const struct fs *fs, const struct inode *i)
 		return 0;
 	if (i->type != S_IFDIR && a->nlink > 1 && i->known.asked < fs->links_changed)
 		return 0;
-	return (double)attr_memory_left_ms(&i->attrs, now_ms()) / 1000;
+	return (double)attr_memory_left_ms(&i->attrs, work_ms()) / 1000;
 }
 
 bool known_newer(struct inode *i, const struct nfs_attr *attr)
@@ -435,15 +435,15 @@ void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, u
 		dir->known.walks = 0;
 }
 
-/* The time (now_ms()) until which the kernel may believe a name in the directory; 0: not at all. */
+/* The time (work_ms()) until which the kernel may believe a name in the directory; 0: not at all. */
 static uint64_t names_until(struct fs *fs, struct inode *dir)
 {
 	LOCKED(&dir->lock);
-	uint64_t until = known_is_watched(fs, dir) ? now_ms() + KNOWN_WATCHED_MS : dir->attrs.until_ms;
+	uint64_t until = known_is_watched(fs, dir) ? work_ms() + KNOWN_WATCHED_MS : dir->attrs.until_ms;
 
 	if (!(dir->known.owner_searches || (dir->known.no_acl && known_all_may_search(dir))) ||
 		!known_names_are_believed(fs, dir) || dir->known.changing > 0 ||
-		fs->options->lookupcache == LOOKUP_CACHE_NONE || now_ms() < dir->known.unrest_ms)
+		fs->options->lookupcache == LOOKUP_CACHE_NONE || work_ms() < dir->known.unrest_ms)
 		return 0;
 	dir->known.believed_at = attr_clock();
 	dir->known.believed_ms = MAX(dir->known.believed_ms, until + KERNEL_MS);
@@ -452,7 +452,7 @@ static uint64_t names_until(struct fs *fs, struct inode *dir)
 
 static double seconds_until(uint64_t ms)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 
 	return ms > now ? (double)(ms - now) / 1000 : 0;
 }
@@ -500,7 +500,7 @@ bool known_is_state(struct fs *fs, struct inode *dir, uint64_t state)
 void known_moved(struct fs *fs, struct inode *i, struct inode *from, struct inode *to)
 {
 	struct inode *told = i ? i : from;
-	uint64_t now = now_ms(), until;
+	uint64_t now = work_ms(), until;
 
 	if (from == to)
 		return;

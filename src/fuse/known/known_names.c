@@ -136,7 +136,7 @@ void known_named(struct fs *fs, struct inode *i, struct inode *dir, const char *
 		epoch = 0;
 	LOCKED(&i->lock);
 	if (ctime)
-		named_found(&i->named, &dir->fh, epoch, bit, ctime, i->known.named_ms <= now_ms());
+		named_found(&i->named, &dir->fh, epoch, bit, ctime, i->known.named_ms <= work_ms());
 	else
 		named_told(&i->named, bit);
 }

@@ -9,7 +9,7 @@
 /* What this mount has made of a name. */
 struct own {
 	struct nfs_fh fh; /* length 0: it has removed the name */
-	uint64_t made_ms; /* now_ms() */
+	uint64_t made_ms; /* work_ms() */
 };
 
 /* Of a name in the cache of own names: these do not end with an epoch. */
@@ -20,7 +20,7 @@ static size_t own_key(struct known_key *k, const struct inode *dir, const char *
 
 void known_own_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh)
 {
-	struct own own = {.made_ms = now_ms()};
+	struct own own = {.made_ms = work_ms()};
 	struct known_key k;
 	size_t size;
 
@@ -42,7 +42,7 @@ static bool is_own(struct fs *fs, const struct inode *dir, const struct known_no
 	if (!n->name || !n->has_state)
 		return false;
 	size = own_key(&k, dir, n->name);
-	if (!cache_get(fs->own_names, &k, size, &own, sizeof(own)) || time_since(own.made_ms, now_ms()) > KNOWN_OWN_MS)
+	if (!cache_get(fs->own_names, &k, size, &own, sizeof(own)) || time_since(own.made_ms, work_ms()) > KNOWN_OWN_MS)
 		return false;
 	return n->fh.len == 0 ? own.fh.len == 0 : nfs_fh_equal(&own.fh, &n->fh);
 }
@@ -66,7 +66,7 @@ static bool is_version(const struct inode *i, const struct known_notice *n)
 
 void known_company_comes(struct inode *dir, bool noticed)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 
 	dir->known.company_noticed = noticed || (dir->known.company_noticed && dir->known.company_ms > now);
 	dir->known.company_ms = now + KNOWN_COMPANY_MS;
@@ -75,7 +75,7 @@ void known_company_comes(struct inode *dir, bool noticed)
 /* A foreign change of the directory. The caller holds its lock. */
 static enum known_noticed on_change(struct fs *fs, struct inode *dir)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 	bool believed = dir->known.believed_ms > now && dir->known.believed_at >= fs->forgot;
 
 	if (time_since(dir->known.foreign_ms, now) >= KNOWN_UNREST_MS) {
@@ -145,7 +145,7 @@ enum known_company known_company(struct fs *fs, const struct nfs_fh *dir)
 		return r;
 	{
 		LOCKED(&i->lock);
-		if (i->known.company_ms > now_ms())
+		if (i->known.company_ms > work_ms())
 			r = i->known.company_noticed ? COMPANY_SOME : COMPANY_UNKNOWN;
 		else if (known_is_watched(fs, i))
 			r = COMPANY_NONE;

@@ -95,7 +95,7 @@ void known_opener(struct fs *fs, struct inode *i, const struct nfs_cred *cred, c
 		told.opener.ctime = (struct timespec){0};
 	told.asked = asked;
 	told.openers = i->known.openers;
-	told.until_ms = now_ms() + known_limits(fs->options, i).min * UINT64_C(1000);
+	told.until_ms = work_ms() + known_limits(fs->options, i).min * UINT64_C(1000);
 	if (!o->any_groups) {
 		size = opener_key(&k, i, cred, true);
 		cache_drop(fs->rights, &k, size); /* known_may_open() would find it first */
@@ -124,7 +124,7 @@ bool known_may_open(struct fs *fs, struct inode *i, const struct nfs_cred *cred,
 		(!was_told(fs, i, cred, true, &told) && !(has_groups && was_told(fs, i, cred, false, &told))))
 		return false;
 	*ret = told.opener;
-	ret->expired = told.until_ms <= now_ms();
+	ret->expired = told.until_ms <= work_ms();
 	return true;
 }
 

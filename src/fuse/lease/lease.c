@@ -73,14 +73,14 @@ struct lease *lease_free(struct lease *l)
 static void forget_now(struct lease *l)
 {
 	l->forgets = false;
-	l->forgot_ms = now_ms();
+	l->forgot_ms = work_ms();
 	l->fs->counters.notices_forgets++;
 	known_make_kernel_forget(l->fs);
 }
 
 static void forget(struct lease *l)
 {
-	if (time_since(l->forgot_ms, now_ms()) >= LEASE_FORGET_MS)
+	if (time_since(l->forgot_ms, work_ms()) >= LEASE_FORGET_MS)
 		forget_now(l);
 	else
 		l->forgets = true;
@@ -89,7 +89,7 @@ static void forget(struct lease *l)
 static void end(struct lease *l, const char *why, unsigned rest_ms)
 {
 	l->wanted = false;
-	l->rest_until_ms = now_ms() + rest_ms;
+	l->rest_until_ms = work_ms() + rest_ms;
 	drop_all(l);
 	if (l->fs->leased == 0)
 		return;
@@ -103,7 +103,7 @@ static void end(struct lease *l, const char *why, unsigned rest_ms)
 /* Ends a lease that nobody has used for so long that neither kernel nor daemon believes anything by it. */
 static void end_unused(struct lease *l)
 {
-	if (l->fs->leased == 0 || time_since(l->used_ms, now_ms()) <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
+	if (l->fs->leased == 0 || time_since(l->used_ms, work_ms()) <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
 		return;
 	log_debug("the lease on names ends: it is not used");
 	l->fs->leased = 0;
@@ -120,7 +120,7 @@ static void on_ping_answered(struct broker_call *call, int error, const void *bo
 	/* That PING has asked for notices. A mount that nobody uses keeps no lease, which would wake it up for ever. */
 	if (l->used_ms == 0)
 		l->wanted = false;
-	if (error < 0 || l->fs->leased != 0 || !l->wanted || now_ms() < l->rest_until_ms)
+	if (error < 0 || l->fs->leased != 0 || !l->wanted || work_ms() < l->rest_until_ms)
 		return;
 	l->fs->leased_from = attr_clock_tick();
 	l->fs->leased = ++l->number;
@@ -130,7 +130,7 @@ static void on_ping_answered(struct broker_call *call, int error, const void *bo
 static void ping(struct lease *l)
 {
 	l->pinging = true;
-	l->pinged_ms = now_ms();
+	l->pinged_ms = work_ms();
 	l->ping.done = on_ping_answered;
 	probe_send(l->fs->probe, &l->ping, BROKER_PING, NULL, 0);
 }
@@ -141,7 +141,7 @@ void lease_want(struct fs *fs)
 
 	if (!l || !fs->forgets_names || fs->options->nonotices)
 		return;
-	l->used_ms = now_ms();
+	l->used_ms = work_ms();
 	if (fs->leased == 0 && !atomic_exchange(&l->wanted, true))
 		probe_wake(fs->probe);
 }
@@ -189,7 +189,7 @@ static struct known_notice take_apart(const struct broker_notice *n)
 
 static void count_change(struct lease *l)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 
 	if (time_since(l->second_ms, now) >= 1000) {
 		l->second_ms = now;
@@ -224,7 +224,7 @@ static bool keep(struct lease *l, struct inode *i, const struct broker_notice *n
 	if (!w)
 		return false;
 	w->inode = i;
-	w->until_ms = now_ms() + LEASE_LATER_MS;
+	w->until_ms = work_ms() + LEASE_LATER_MS;
 	w->notice = *n;
 	list_append(&l->later, &w->node);
 	l->nlater++;
@@ -257,7 +257,7 @@ void lease_notice(struct fs *fs, const struct broker_notice *n)
 /* Looks at the notices that wait. Returns the milliseconds until the first is overdue, or -1. */
 static int look_again(struct lease *l)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 
 	LIST_FOREACH (pos, &l->later) {
 		struct waiting *w = CONTAINER_OF(pos, struct waiting, node);
@@ -287,7 +287,7 @@ static uint64_t ping_due(const struct lease *l)
 int lease_housekeep(struct fs *fs)
 {
 	struct lease *l = fs->lease;
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 	int next;
 
 	if (!l)

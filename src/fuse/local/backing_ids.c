@@ -122,7 +122,7 @@ static bool gather(struct backing_ids *b, int id, bool *ret_first, struct closin
 			return false;
 		b->gathered->call.done = on_closed;
 		b->gathered->ids = b;
-		b->due = now_ms() + BACKING_IDS_GATHER_MS;
+		b->due = work_ms() + BACKING_IDS_GATHER_MS;
 	}
 	b->gathered->body.backing_ids[b->gathered->body.count++] = id;
 	if (b->gathered->body.count == BROKER_MAX_RELEASE || probe_generation(b->probe) == 0)
@@ -160,7 +160,7 @@ static struct closing *take_due(struct backing_ids *b, uint64_t now, int *ret_le
 int backing_ids_housekeep(struct backing_ids *b)
 {
 	int left_ms;
-	struct closing *due = take_due(b, now_ms(), &left_ms);
+	struct closing *due = take_due(b, work_ms(), &left_ms);
 
 	if (due)
 		send_close(due);

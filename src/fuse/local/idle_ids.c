@@ -87,7 +87,7 @@ static void enlist(struct idle_ids *d, struct inode *i)
 	i->listed = true;
 	{
 		LOCKED(&d->lock);
-		i->listed_ms = now_ms();
+		i->listed_ms = work_ms();
 		list_append(&inodes_like(d, i)->listed, &i->idle);
 		expires = d->expires;
 		d->expires = true;
@@ -100,7 +100,7 @@ static void become_idle(struct idle_ids *d, struct inode *i)
 {
 	if (i->idle_since != 0)
 		return;
-	i->idle_since = now_ms();
+	i->idle_since = work_ms();
 	inodes_like(d, i)->idle++;
 	if (!i->listed)
 		enlist(d, i);
@@ -126,7 +126,7 @@ void idle_ids_looked(struct inode *dir)
 {
 	LOCKED(&dir->lock);
 	if (dir->idle_since != 0)
-		dir->idle_since = now_ms();
+		dir->idle_since = work_ms();
 }
 
 static void set_looker(struct idle_ids *d, struct inode *dir, struct granted_file *looker)
@@ -200,7 +200,7 @@ static void look_at(struct idle_ids *d, struct inode *i, uint64_t since)
 /* An id that was used since it was listed gets a second chance. */
 static void trim(struct idle_ids *d, struct idle_inodes *of)
 {
-	uint64_t begin = now_ms(), listed_ms;
+	uint64_t begin = work_ms(), listed_ms;
 	struct inode *i;
 
 	while (of->idle > of->max && (i = take_listed(d, of, begin, &listed_ms)))
@@ -232,7 +232,7 @@ static uint64_t first_listed(const struct idle_inodes *of)
 
 int idle_ids_expire(struct idle_ids *d)
 {
-	uint64_t now = now_ms(), before = now - MIN(now, IDLE_IDS_LOOK_MS), first;
+	uint64_t now = work_ms(), before = now - MIN(now, IDLE_IDS_LOOK_MS), first;
 
 	give_back_before(d, &d->files, before);
 	give_back_before(d, &d->directories, before);

@@ -50,7 +50,7 @@ bool behind_begin(struct memory *m, struct behind *b, unsigned within_ms)
 		within_ms = MEMORY_TICK_MS; /* since the last look at least as much */
 	}
 	m->count++;
-	return behind_wait(m, b, now_ms() + within_ms);
+	return behind_wait(m, b, work_ms() + within_ms);
 }
 
 struct behind *behind_add(struct memory *m, const struct nfs_fh *fh)

@@ -245,7 +245,7 @@ static bool begin_look(struct memory *m, struct behind *b, struct list *ret_look
 	l->behind = b;
 	l->covers = b->changes;
 	l->taken = b->taken;
-	l->since = now_ms();
+	l->since = work_ms();
 	l->request.call = (struct nfs_call){.fh = b->fh,
 		.cred = namespaces_own_cred(&m->fs->namespaces),
 		.patience_ms = LOOK_PATIENCE_MS,
@@ -265,7 +265,7 @@ static bool begin_look(struct memory *m, struct behind *b, struct list *ret_look
  */
 static void begin_due_looks(struct memory *m, struct list *ret_looks)
 {
-	uint64_t now = now_ms(), until = now;
+	uint64_t now = work_ms(), until = now;
 
 	if (m->looks > MEMORY_LOOKS_LOW)
 		return;
@@ -450,7 +450,7 @@ static bool wait_for_look(struct memory *m, struct nfs_call *call, memory_submit
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return false;
-	*w = (struct waiter){.call = call, .submit = submit, .second = second, .needs = b->changes, .since = now_ms()};
+	*w = (struct waiter){.call = call, .submit = submit, .second = second, .needs = b->changes, .since = work_ms()};
 	list_append(&b->waiters, &w->node);
 	return true;
 }
@@ -493,7 +493,7 @@ void memory_submit(struct memory *m, struct nfs_call *call, memory_submit_fn sub
 
 int memory_housekeep(struct memory *m)
 {
-	uint64_t now = now_ms(), due = 0;
+	uint64_t now = work_ms(), due = 0;
 	struct list looks;
 
 	if (m->count == 0)

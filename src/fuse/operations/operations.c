@@ -179,18 +179,19 @@ const char *operation_path_name(enum operation_path path)
  * The inner handler may answer, and then the request is gone: nothing may use it afterwards. The mount outlives all
  * handlers.
  */
-#define X(NAME, name, parameters, arguments)                                                \
-	static void counted_##name parameters                                               \
-	{                                                                                   \
-		struct operation operation = {.began = now_ns(), .kind = OPERATION_##NAME}; \
-		struct operations *o = operations_of(req);                                  \
-                                                                                            \
-		if (is_watched(o, &operation))                                              \
-			remember(o, &operation, req, a);                                    \
-		current = &operation;                                                       \
-		o->inner.name arguments;                                                    \
-		current = NULL;                                                             \
-		operation_end(o, &operation);                                               \
+#define X(NAME, name, parameters, arguments)                                                     \
+	static void counted_##name parameters                                                    \
+	{                                                                                        \
+		struct operation operation = {.began = work_begins(), .kind = OPERATION_##NAME}; \
+		struct operations *o = operations_of(req);                                       \
+                                                                                                 \
+		if (is_watched(o, &operation))                                                   \
+			remember(o, &operation, req, a);                                         \
+		current = &operation;                                                            \
+		o->inner.name arguments;                                                         \
+		work_ends();                                                                     \
+		current = NULL;                                                                  \
+		operation_end(o, &operation);                                                    \
 	}
 OPERATIONS(X)
 #undef X

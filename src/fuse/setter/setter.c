@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "setattr/setattr.h"
 
@@ -119,7 +120,9 @@ static void make(struct setter *s, struct setter_job *job)
 	bool known = r >= 0 && granted_file_attributes(g, &after) >= 0;
 
 	changed(s);
+	(void)work_begins();
 	job->done(job, r, known ? &after : NULL); /* which may free the job */
+	work_ends();
 	(void)granted_file_unref(g);
 }
 

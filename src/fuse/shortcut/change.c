@@ -47,7 +47,7 @@ void changes_done(struct changes *cs)
 
 void changes_heard(struct changes *cs)
 {
-	cs->heard_ms = now_ms();
+	cs->heard_ms = work_ms();
 	cs->stalled = false;
 }
 
@@ -385,7 +385,7 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 	if (call->proc == NFS_RENAME || call->proc == NFS_LINK)
 		c->fh2 = call->fh2;
 	c->generation = generation;
-	c->since = c->asked_ms = now_ms();
+	c->since = c->asked_ms = work_ms();
 	{
 		LOCKED(&cs->lock);
 		list_append(&cs->under_way, &c->node);
@@ -544,7 +544,7 @@ static struct nfs_call *give_up(struct change *c)
 
 bool changes_housekeep(struct changes *cs)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 	struct change *c;
 	bool left;
 

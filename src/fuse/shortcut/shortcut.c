@@ -272,7 +272,7 @@ static struct question *ask(struct shortcut *s, uint32_t type, bool opens, struc
 	q->own = own;
 	q->type = type;
 	q->opens = opens;
-	q->since = now_ms();
+	q->since = work_ms();
 	q->generation = fs_generation(s->fs);
 	{
 		LOCKED(&s->lock);
@@ -517,7 +517,7 @@ int shortcut_housekeep(struct shortcut *s)
 	bool opens, left, changing = changes_housekeep(&s->changes);
 	int looks_ms = memory_housekeep(&s->memory);
 
-	while (take_overdue(s, now_ms(), &call, &own, &opens, &left)) {
+	while (take_overdue(s, work_ms(), &call, &own, &opens, &left)) {
 		s->changes.stalled = true;
 		if (call) {
 			to_server(&s->memory, call);

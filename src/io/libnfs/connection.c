@@ -80,7 +80,7 @@ static void call_answered(struct rpc_context *rpc, int status, void *data, void 
 	bool answered = status == RPC_STATUS_SUCCESS && data;
 	int error = 0;
 
-	c->heard = now_ms();
+	c->heard = work_ms();
 	if (!answered && status == RPC_STATUS_ERROR && data)
 		error = nfs3_denial(data);
 	if (error < 0 && call)
@@ -106,12 +106,12 @@ static int send_ticket(struct connection *c, struct nfs_call *call)
 	ticket->connection = c;
 	list_append(&call->wire.tickets, &ticket->node);
 	r = nfs3_encode(c->rpc, ticket, call_answered);
+	c->unsent++;
+	call->wire.sent_ns = now_ns();
 	if (r < 0)
 		free_ticket(ticket);
 	else
-		call->wire.due = now_ms() + call->wire.timeout_ms;
-	c->unsent++;
-	call->wire.sent_ns = now_ns();
+		call->wire.due = call->wire.sent_ns / 1000000 + call->wire.timeout_ms;
 	return r;
 }
 

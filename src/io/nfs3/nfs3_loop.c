@@ -169,7 +169,7 @@ static void on_answered(void *arg, struct nfs_call *call, int error, void *data,
 	void *allocation = NULL;
 
 	note_back(c);
-	c->round_trip_ns[call->proc] += time_since(call->wire.sent_ns, now_ns());
+	c->round_trip_ns[call->proc] += time_since(call->wire.sent_ns, work_begins());
 	if (error < 0) {
 		finish(c, call, denied(call, error), NULL);
 		return;
@@ -388,7 +388,7 @@ static bool any_submitted(struct nfs3 *c)
 static void wait_and_serve(struct nfs3 *c)
 {
 	struct pollfd fds[1 + SERVER_CONNECTIONS_MAX] = {{.fd = c->wake.fd, .events = POLLIN}};
-	uint64_t due = next_due(c, now_ms());
+	uint64_t due = next_due(c, work_ms());
 	unsigned n = 1;
 	int r;
 
@@ -402,6 +402,7 @@ static void wait_and_serve(struct nfs3 *c)
 	/* A thread that did not get the turn, and done(), have sent no wake-up for their calls. */
 	r = poll(fds, n, any_submitted(c) ? 0 : timeout_until(due));
 	(void)pthread_mutex_lock(&c->turn);
+	(void)work_begins();
 	if (r < 0)
 		return;
 	if (fds[0].revents)
@@ -446,7 +447,7 @@ static void *loop(void *arg)
 	this_loop = c;
 	(void)pthread_mutex_lock(&c->turn);
 	while (!c->stopping) {
-		uint64_t now = now_ms();
+		uint64_t now = work_ms();
 
 		take_submitted(c);
 		wake_delayed(c, now);

@@ -16,7 +16,7 @@ bool server_kind_serves(const struct export_table *t)
 	struct nfs_listener listeners[NFS_SERVER_MAX_LISTENERS];
 
 	LOCKED(&lock);
-	if (server != t->server || port != t->nfs_port || time_since(asked_ms, now_ms()) >= STATE_FOR_MS) {
+	if (server != t->server || port != t->nfs_port || time_since(asked_ms, work_ms()) >= STATE_FOR_MS) {
 		serves = t->server->serves() != 0 && nfs_server_listeners(t->server->port(t), listeners) > 0;
 		server = t->server;
 		port = t->nfs_port;

@@ -84,7 +84,7 @@ static enum reason authorise(const struct locator *l, const struct export_entry 
  */
 static enum reason follow_server(const struct locator *l, struct locator_slot *slot, struct export_perms *perms)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 
 	if (slot->asked_ms == 0 || time_since(slot->asked_ms, now) >= SAID_FOR_MS) {
 		slot->asked_ms = now;
@@ -262,7 +262,7 @@ static struct locator_slot *find_slot(struct locator *l, const struct nfs_handle
  */
 static bool is_connected(struct locator *l)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 
 	if (l->connected_ms != 0 && time_since(l->connected_ms, now) < CONNECTED_FOR_MS)
 		return true;
@@ -287,7 +287,7 @@ void locator_mounts_changed(struct locator *l)
 /* 0 if the slot's path leads to its mount, as far as it must be known (see the header); -ESTALE if not. */
 static int check_mount(const struct locator *l, struct locator_slot *slot)
 {
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 	int r;
 
 	if (l->mounts_fd >= 0 && slot->checked_ms != 0 && time_since(slot->checked_ms, now) < CHECKED_FOR_MS)
@@ -309,7 +309,7 @@ enum reason locator_find(struct locator *l, const struct broker_fh *fh, struct l
 		return REASON_NOT_SERVING;
 	if (!is_connected(l))
 		return REASON_NOT_CONNECTED;
-	if (l->peer.verdicts != NULL && time_since(l->peer.learned_ms, now_ms()) >= PEER_NAMES_FOR_MS &&
+	if (l->peer.verdicts != NULL && time_since(l->peer.learned_ms, work_ms()) >= PEER_NAMES_FOR_MS &&
 		peer_learn(&l->peer, l->table) < 0)
 		return REASON_LIMIT;
 	slot = find_slot(l, &ret->handle);

@@ -200,7 +200,7 @@ bool server_view_is_ours(const char *process, const char *path)
 
 	if (a == NULL)
 		return false;
-	if (a->viewed_ms == 0 || time_since(a->viewed_ms, now_ms()) >= VIEW_ANSWER_MS ||
+	if (a->viewed_ms == 0 || time_since(a->viewed_ms, work_ms()) >= VIEW_ANSWER_MS ||
 		strcmp(known.process, process) != 0) {
 		look_for(process);
 		a->same = compare(path);

@@ -509,7 +509,7 @@ bool listener_watch(struct listener *l, struct export_mount *m, const struct nfs
 	if (l == NULL || !find_fid(m, h, &root, &fid))
 		return false;
 	LOCKED(&l->all->lock);
-	return now_ms() >= l->all->rest_until_ms && use_mount(l, m) && told_add(&l->told, &fid, fh, directory);
+	return work_ms() >= l->all->rest_until_ms && use_mount(l, m) && told_add(&l->told, &fid, fh, directory);
 }
 
 bool listener_watches(struct listener *l, const struct export_mount *m, const struct nfs_handle *h)

@@ -118,7 +118,7 @@ static int on_packet(struct session *s)
 	if (r == -EPROTONOSUPPORT)
 		return refuse_version(s);
 	if (r >= 0 && p.header.type != BROKER_PING)
-		s->used_ms = now_ms();
+		s->used_ms = work_ms();
 	if (r >= 0) {
 		/* The answers to both are strict: the client hears of all changes before. */
 		if (p.header.type == BROKER_OPEN || p.header.type == BROKER_PING)
@@ -193,6 +193,7 @@ static int wait_for(struct session *s, struct pollfd *fds, nfds_t nfds, int64_t 
 	(void)pthread_mutex_unlock(&s->relief.lock);
 	r = poll(fds, nfds, (int)ms) < 0 ? -errno : 0;
 	(void)pthread_mutex_lock(&s->relief.lock);
+	(void)work_begins();
 	return r;
 }
 

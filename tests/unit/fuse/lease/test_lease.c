@@ -29,6 +29,11 @@ uint64_t now_ns(void)
 	return now * 1000000;
 }
 
+uint64_t work_ms(void)
+{
+	return now;
+}
+
 void probe_wake(struct probe *p)
 {
 }

@@ -20,6 +20,11 @@ uint64_t now_ms(void)
 	return now;
 }
 
+uint64_t work_ms(void)
+{
+	return now;
+}
+
 void probe_wake(struct probe *p)
 {
 	wakes++;
