@@ -40,6 +40,7 @@ struct broker_client {
 	uint64_t next_id;
 	bool closed;
 	struct list calls[BUCKETS];
+	size_t ncalls;     /* in all buckets */
 	struct list queue; /* struct queued.node: requests that would have blocked */
 };
 
@@ -102,6 +103,7 @@ static bool end_calls(struct broker_client *b, bool keep)
 					continue;
 				}
 				list_remove(pos);
+				b->ncalls--;
 				list_append(&calls, pos);
 			}
 		}
@@ -218,8 +220,10 @@ static int remember_call(struct broker_client *b, struct broker_call *call, unio
 		r = queue_call(b, call, packet);
 	else
 		call->stage = BROKER_CALL_SENT; /* from here on the sidecar may have it */
-	if (r >= 0)
+	if (r >= 0) {
 		list_append(&b->calls[call->id % BUCKETS], &call->node);
+		b->ncalls++;
+	}
 	return r;
 }
 
@@ -299,8 +303,10 @@ static int handle_reply(struct broker_client *b, const struct broker_header *hea
 		call = find_call(b, header->id);
 		if (call && (call->type | BROKER_REPLY) != header->type)
 			call = NULL;
-		if (call)
+		if (call) {
 			list_remove(&call->node);
+			b->ncalls--;
+		}
 	}
 	if (!call)
 		return -EPROTO;
@@ -315,10 +321,15 @@ static int handle_reply(struct broker_client *b, const struct broker_header *hea
 static bool has_calls(struct broker_client *b)
 {
 	LOCKED(&b->lock);
-	for (size_t i = 0; i < BUCKETS; i++)
-		if (!list_empty(&b->calls[i]))
-			return true;
-	return false;
+	return b->ncalls > 0;
+}
+
+/* True if the message that was received last answers a call. */
+static bool is_answer(const struct broker_client *b)
+{
+	const struct broker_header *header = (const struct broker_header *)(const void *)b->received;
+
+	return (header->type & BROKER_REPLY) != 0;
 }
 
 /* Of n bytes, of which the buffer has no more than it has room for. */
@@ -367,5 +378,8 @@ int broker_client_service(struct broker_client *b)
 		r = handle_packet(b, (size_t)n, &fd);
 		if (r < 0 && !b->ending)
 			return r;
+		/* Behind the answer to the only call there is seldom a message, and poll(2) will tell. */
+		if (!b->ending && is_answer(b) && !has_calls(b))
+			return 0;
 	}
 }

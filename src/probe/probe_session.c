@@ -146,7 +146,7 @@ int probe_poll(struct probe *p, struct pollfd *fds, size_t count, int timeout_ms
 /* The milliseconds that the loop may wait for events: -1 for any time. */
 static int time_left(struct probe *p, uint64_t deadline)
 {
-	uint64_t now = now_ms(), until = deadline;
+	uint64_t now = work_ms(), until = deadline;
 
 	if (p->rpc.fd >= 0 && (until == 0 || p->rpc.until < until))
 		until = p->rpc.until;
@@ -159,6 +159,7 @@ static int time_left(struct probe *p, uint64_t deadline)
 
 int probe_run_until(struct probe *p, probe_condition_fn until, const void *arg, uint64_t deadline)
 {
+	(void)work_begins();
 	while (!p->stopping) {
 		short events = (short)(POLLIN | (broker_client_wants_write(p->broker) ? POLLOUT : 0));
 		struct pollfd fds[] = {{.fd = broker_client_fd(p->broker), .events = events},

@@ -27,7 +27,7 @@ static void on_default_acl(struct nfs_call *call)
 	struct question *q = CONTAINER_OF(call, struct question, call);
 	struct request *r = q->r;
 	unsigned valid_s = r->fs->options->noac ? 0 : r->fs->options->acdirmin;
-	struct default_acl known = {.until = now_ms() + valid_s * 1000ULL};
+	struct default_acl known = {.until = work_ms() + valid_s * 1000ULL};
 	struct posix_acl acl = {.count = 0};
 	int error = call->error;
 
@@ -72,7 +72,7 @@ void default_acl_send(struct request *r, enum nfs_proc proc, void (*done)(struct
 		LOCKED(&r->inode->lock);
 		known = r->inode->default_acl;
 	}
-	if (now_ms() < known.until) {
+	if (work_ms() < known.until) {
 		send_limited(r, proc, done, &known);
 		return;
 	}

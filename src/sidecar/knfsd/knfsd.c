@@ -63,7 +63,7 @@ static int managed_groups(struct broker_cred *cred)
 	bool any = false;
 	int found = 0;
 
-	if (!seen && asked_ms != 0 && time_since(asked_ms, now_ms()) < 1000)
+	if (!seen && asked_ms != 0 && time_since(asked_ms, work_ms()) < 1000)
 		return -ENODATA;
 	f = fopen("/proc/net/rpc/auth.unix.gid/content", "re");
 	if (f != NULL)

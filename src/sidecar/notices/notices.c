@@ -301,7 +301,8 @@ static void *run(void *arg)
 	while (!n->stopping) {
 		if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 			continue;
-		wake_take(n->wake);
+		if (fds[1].revents != 0)
+			wake_take(n->wake);
 		if (!tell_all(n))
 			(void)poll(&fds[1], 1, NOTICES_PAUSE_MS);
 	}

@@ -203,7 +203,7 @@ static int turn(struct session *s)
 	struct pollfd fds[] = {{.fd = s->client->socket, .events = POLLIN},
 		{.fd = s->client->wake.fd, .events = POLLIN},
 		{.fd = s->locator.nslots > 0 ? s->locator.mounts_fd : -1, .events = POLLPRI}};
-	uint64_t now = now_ms();
+	uint64_t now = work_ms();
 	int64_t left = (int64_t)(s->deadline_ms - now), unused = (int64_t)(s->used_ms + IDLE_MS - now);
 	bool pins = s->state == SESSION_READY && s->locator.nslots > 0 && backing_table_count(&s->ids) == 0;
 	int r;
@@ -251,6 +251,7 @@ static void keep(void *session)
 	struct session *s = session;
 	int r = 0;
 
+	(void)work_begins();
 	while (r >= 0 && relief_is_keeper(&s->relief))
 		r = turn(s);
 	if (r < 0 && relief_is_keeper(&s->relief))
