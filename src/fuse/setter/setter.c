@@ -18,6 +18,10 @@ struct setter {
 	pid_t number;
 	sem_t started;
 	bool able; /* the thread can act as others, and has no groups; constant from `started` on */
+	/* The user of the last change, whom the thread goes on to be; the thread's alone. */
+	uid_t uid;
+	gid_t gid;
+	bool lost; /* it is not known whom */
 
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
@@ -28,32 +32,22 @@ struct setter {
 
 /* ---- the user, of this thread alone ---- */
 
-/*
- * setfsuid(2) and setfsgid(2) tell no errors; a call with -1 changes nothing and returns the present value. Other calls
- * cost 0.4 us each, even if nothing changes.
- */
+/* setfsuid(2) and setfsgid(2) tell no errors; a call with -1 changes nothing and returns the present value. */
 static bool is_user(uid_t uid, gid_t gid)
 {
 	return (gid_t)setfsgid((gid_t)-1) == gid && (uid_t)setfsuid((uid_t)-1) == uid;
 }
 
-/* The thread is root between two changes. */
-static int become(uint32_t uid, uint32_t gid)
+static int become(struct setter *s, uid_t uid, gid_t gid)
 {
-	if (is_user(uid, gid))
+	if (!s->lost && s->uid == uid && s->gid == gid)
 		return 0;
 	(void)setfsgid(gid);
 	(void)setfsuid(uid);
-	return is_user(uid, gid) ? 0 : -EPERM;
-}
-
-/* The thread's own credential again: root's. */
-static void restore(void)
-{
-	if (become(0, 0) < 0) {
-		log_error("the credential of the thread that sets attributes cannot be restored");
-		abort();
-	}
+	s->lost = !is_user(uid, gid);
+	s->uid = uid;
+	s->gid = gid;
+	return s->lost ? -EPERM : 0;
 }
 
 /* What the thread needs to become others, and what an unsquashed root may do to attributes; no other capabilities. */
@@ -67,18 +61,15 @@ static int raise_capabilities(void)
 	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
 }
 
-static int change_as(const struct granted_file *g, const struct broker_setattr *q)
+static int change_as(struct setter *s, const struct granted_file *g, const struct broker_setattr *q)
 {
-	int r = become(g->setting.as_uid, g->setting.as_gid);
+	int r = become(s, g->setting.as_uid, g->setting.as_gid);
 
-	if (r >= 0)
-		r = setattr_apply(g->file.fd, q);
-	restore();
-	return r;
+	return r < 0 ? r : setattr_apply(g->file.fd, q);
 }
 
 /* A file without a name has lost its handle, perhaps: the server's answer would be ESTALE. */
-static int change(const struct setter_job *job)
+static int change(struct setter *s, const struct setter_job *job)
 {
 	const struct granted_file *g = job->file;
 	struct stat st;
@@ -87,7 +78,7 @@ static int change(const struct setter_job *job)
 		return -errno;
 	if (!S_ISREG(st.st_mode) || st.st_nlink == 0 || !setattr_leaves_set_id(&job->body, st.st_mode))
 		return -EOPNOTSUPP;
-	return change_as(g, &job->body);
+	return change_as(s, g, &job->body);
 }
 
 /* ---- the thread ---- */
@@ -116,7 +107,7 @@ static void make(struct setter *s, struct setter_job *job)
 {
 	struct granted_file *g = job->file;
 	struct nfs_attr after;
-	int r = change(job);
+	int r = change(s, job);
 	bool known = r >= 0 && granted_file_attributes(g, &after) >= 0;
 
 	changed(s);
@@ -133,7 +124,7 @@ static void *run(void *arg)
 
 	(void)prctl(PR_SET_NAME, "setter", 0, 0, 0);
 	s->number = (pid_t)syscall(SYS_gettid);
-	s->able = raise_capabilities() == 0 && become(0, 0) == 0 && getgroups(0, NULL) == 0;
+	s->able = raise_capabilities() == 0 && is_user(0, 0) && getgroups(0, NULL) == 0;
 	(void)sem_post(&s->started);
 	while ((job = wait_for_job(s)) != NULL)
 		make(s, job);

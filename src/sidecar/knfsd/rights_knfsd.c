@@ -2,6 +2,7 @@
 #include "sidecar/knfsd/rights_knfsd.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "base/util.h"
@@ -82,6 +83,12 @@ int rights_knfsd_groups(FILE *content, struct broker_cred *cred, bool *ret_any)
 	return found;
 }
 
+/* Nobody executes a file without any x bit, not even root (fs/namei.c generic_permission). */
+static bool nobody_executes(const struct access_file *f)
+{
+	return S_ISREG(f->mode) && (f->mode & 0111) == 0;
+}
+
 int rights_knfsd_access(const struct access_file *f, const struct broker_cred *cred, bool export_writable)
 {
 	int bits = 0, r = thread_cred_become(cred);
@@ -95,7 +102,7 @@ int rights_knfsd_access(const struct access_file *f, const struct broker_cred *c
 		 */
 		if (export_writable && !f->read_only && thread_cred_allows(f->fd, W_OK))
 			bits |= NFS_ACCESS_EXTEND | (f->append_only ? 0 : NFS_ACCESS_MODIFY);
-		if (thread_cred_allows(f->fd, X_OK))
+		if (!nobody_executes(f) && thread_cred_allows(f->fd, X_OK))
 			bits |= NFS_ACCESS_EXECUTE;
 	}
 	thread_cred_restore();
