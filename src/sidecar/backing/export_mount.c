@@ -156,15 +156,22 @@ static int take_kept(struct export_mount *m, const struct nfs_handle *h)
 	return nfs_handle_is_same_file(&m->whose, h) ? steal_fd(&m->kept) : -1;
 }
 
-int export_mount_take(struct export_mount *m, const struct nfs_handle *h)
+int export_mount_attributes(int fd, struct statx *ret)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, ret) < 0 ? -errno : 0;
+}
+
+int export_mount_take(struct export_mount *m, const struct nfs_handle *h, struct statx *ret_stx)
 {
 	_cleanup_close_ int fd = take_kept(m, h);
-	struct stat st;
+	int r;
 
-	if (fd >= 0 && fstat(fd, &st) >= 0 && st.st_nlink > 0)
+	if (fd >= 0 && export_mount_attributes(fd, ret_stx) >= 0 && ret_stx->stx_nlink > 0)
 		return steal_fd(&fd);
 	close_fdp(&fd); /* the handle of a directory that is removed goes with its last descriptor */
-	return export_mount_directory(m, h);
+	fd = export_mount_directory(m, h);
+	r = fd < 0 ? fd : export_mount_attributes(fd, ret_stx);
+	return r < 0 ? r : steal_fd(&fd);
 }
 
 void export_mount_keep(struct export_mount *m, const struct nfs_handle *h, int fd)

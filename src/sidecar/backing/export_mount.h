@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "sidecar/backing/filesystem_id.h"
 #include "sidecar/backing/nfs_handle.h"
@@ -62,12 +63,15 @@ bool export_mount_has_judge(const struct export_mount *m);
  */
 int export_mount_directory(const struct export_mount *m, const struct nfs_handle *h);
 
+/* The attributes of a file by its descriptor, which may be O_PATH. 0 or a negative errno. */
+int export_mount_attributes(int fd, struct statx *ret);
+
 /*
- * The same, but export_mount_keep() takes the descriptor back, in place of close(2), and keeps the last one for the
- * next caller: changes of names come in rows to one directory. A directory that others have removed keeps its inode
- * until another directory takes its place here.
+ * export_mount_directory() with the directory's attributes; but export_mount_keep() takes the descriptor back, in place
+ * of close(2), and keeps the last one for the next caller: changes of names come in rows to one directory. A directory
+ * that others have removed keeps its inode until another directory takes its place here.
  */
-int export_mount_take(struct export_mount *m, const struct nfs_handle *h);
+int export_mount_take(struct export_mount *m, const struct nfs_handle *h, struct statx *ret_stx);
 void export_mount_keep(struct export_mount *m, const struct nfs_handle *h, int fd);
 
 /* The same of any file. */

@@ -10,12 +10,8 @@
 #include "sidecar/backing/thread_cred.h"
 #include "base/util.h"
 
-int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
+void grant_tell_attributes(const struct statx *s, struct broker_attr *ret)
 {
-	struct statx *s = ret_stx;
-
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_SYNC_AS_STAT, STATX_BASIC_STATS, s) < 0)
-		return -errno;
 	*ret = (struct broker_attr){
 		.fileid = s->stx_ino,
 		.size = s->stx_size,
@@ -33,7 +29,15 @@ int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
 		.rdev_major = s->stx_rdev_major,
 		.rdev_minor = s->stx_rdev_minor,
 	};
-	return 0;
+}
+
+int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret)
+{
+	int r = export_mount_attributes(fd, ret_stx);
+
+	if (r >= 0)
+		grant_tell_attributes(ret_stx, ret);
+	return r;
 }
 
 /* The descriptor that the sidecar keeps: on the clone, unless the file may be changed. */

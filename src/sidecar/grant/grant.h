@@ -74,3 +74,6 @@ int grant_squash(const struct grant_context *g, const struct broker_cred *asked,
 
 /* The attributes of an O_PATH descriptor, in the layout of the protocol. */
 int grant_attributes(int fd, struct statx *ret_stx, struct broker_attr *ret);
+
+/* The same of attributes that were read. */
+void grant_tell_attributes(const struct statx *s, struct broker_attr *ret);

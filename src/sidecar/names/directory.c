@@ -45,22 +45,15 @@ int names_open(int dir, const char *name)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* The attributes of the directory, as they are now. */
-static int look(struct names_directory *d, struct statx *ret_stx)
+static void take_attributes(struct names_directory *d, const struct statx *s)
 {
-	struct broker_attr attr;
-	int r = grant_attributes(d->fd, ret_stx, &attr);
-
-	if (r < 0)
-		return r;
-	d->mode = (mode_t)attr.mode;
-	d->uid = attr.uid;
-	d->version = (struct broker_version){.size = attr.size,
-		.mtime_sec = attr.mtime_sec,
-		.mtime_nsec = attr.mtime_nsec,
-		.ctime_sec = attr.ctime_sec,
-		.ctime_nsec = attr.ctime_nsec};
-	return 0;
+	d->mode = s->stx_mode;
+	d->uid = s->stx_uid;
+	d->version = (struct broker_version){.size = s->stx_size,
+		.mtime_sec = s->stx_mtime.tv_sec,
+		.mtime_nsec = s->stx_mtime.tv_nsec,
+		.ctime_sec = s->stx_ctime.tv_sec,
+		.ctime_nsec = s->stx_ctime.tv_nsec};
 }
 
 static void begin(struct names_directory *d)
@@ -73,19 +66,19 @@ static void begin(struct names_directory *d)
  * The directory's number for alone.h: of the filesystem's own handle, which does not depend on the export. The NFS
  * handle of an export's root does not have that, and another export may have the same directory below its root.
  */
-static int find_turn(struct names_directory *d, const struct nfs_handle *h)
+static int find_turn(struct names_directory *d, const struct location *at)
 {
-	struct nfs_handle own = *h;
-	int r = h->is_root ? export_mount_handle(d->fd, &own) : 0;
+	struct nfs_handle own = at->handle;
+	int r = own.is_root ? export_mount_handle(at->mount->root, &own) : 0;
 
 	if (r >= 0)
 		d->turn = keyed_hash(own.kernel, own.kernel_length);
 	return r;
 }
 
-int names_directory_find(const struct location *at, struct names_directory *ret)
+int names_directory_find(const struct location *at, struct names_directory *ret, struct statx *ret_stx)
 {
-	ret->fd = export_mount_take(at->mount, &at->handle);
+	ret->fd = export_mount_take(at->mount, &at->handle, ret_stx);
 	ret->at = at;
 	return MIN(ret->fd, 0);
 }
@@ -93,21 +86,19 @@ int names_directory_find(const struct location *at, struct names_directory *ret)
 int names_directory_open(const struct grant_context *g, const struct broker_cred *cred, bool noticed,
 	struct names_directory *ret)
 {
-	const struct nfs_handle *h = &g->at->handle;
-	struct names_directory d = {.noticed = noticed, .exact = g->server->exact_wcc && !noticed};
+	struct names_directory d = {.fd = -1, .noticed = noticed, .exact = g->server->exact_wcc && !noticed};
 	struct access_file file;
 	struct statx stx;
-	int r = names_directory_find(g->at, &d);
+	int r = find_turn(&d, g->at);
 
-	if (r >= 0)
-		r = find_turn(&d, h);
-	if (r >= 0)
+	if (r >= 0) {
 		begin(&d);
-	if (r >= 0)
-		r = look(&d, &stx);
+		r = names_directory_find(g->at, &d, &stx);
+	}
 	if (r >= 0 && !g->at->perms.write)
 		r = -EROFS;
 	if (r >= 0) {
+		take_attributes(&d, &stx);
 		d.device = makedev(stx.stx_dev_major, stx.stx_dev_minor);
 		d.inode = stx.stx_ino;
 		file = (struct access_file){.fd = d.fd, .mode = d.mode, .uid = d.uid, .gid = stx.stx_gid};
@@ -134,8 +125,8 @@ void names_directory_look(struct names_directory *d)
 {
 	struct statx stx;
 
-	if (d->fd >= 0)
-		(void)look(d, &stx);
+	if (d->fd >= 0 && export_mount_attributes(d->fd, &stx) >= 0)
+		take_attributes(d, &stx);
 }
 
 void names_directory_before(const struct names_directory *d, struct broker_wcc *ret)

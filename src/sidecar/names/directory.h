@@ -48,8 +48,11 @@ bool names_are_flags(uint32_t flags);
  */
 int names_open(int dir, const char *name);
 
-/* Opens the directory at a place that lasts as long as *ret, of which this sets the first two members. */
-int names_directory_find(const struct location *at, struct names_directory *ret);
+/*
+ * Opens the directory at a place that lasts as long as *ret, of which this sets the first two members; with its
+ * attributes.
+ */
+int names_directory_find(const struct location *at, struct names_directory *ret, struct statx *ret_stx);
 
 /*
  * Opens the directory at g->at, in which the squashed credential may change names by the server's own rule; the kernel

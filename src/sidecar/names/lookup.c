@@ -12,19 +12,15 @@
 #include "wire/broker_messages.h"
 
 /* Tells the attributes of the open directory. -EACCES unless the server's own rule lets the credential search it. */
-static int begin(struct name_change *c, const struct grant_context *g, struct broker_attr *ret)
+static int begin(struct name_change *c, const struct grant_context *g, const struct statx *stx, struct broker_attr *ret)
 {
-	struct access_file file;
-	struct statx stx;
-	int r = grant_attributes(c->dir.fd, &stx, ret);
+	struct access_file file = {.fd = c->dir.fd, .mode = stx->stx_mode, .uid = stx->stx_uid, .gid = stx->stx_gid};
 
-	if (r < 0)
-		return r;
-	file = (struct access_file){.fd = c->dir.fd, .mode = stx.stx_mode, .uid = stx.stx_uid, .gid = stx.stx_gid};
-	c->dir.device = makedev(stx.stx_dev_major, stx.stx_dev_minor);
-	c->dir.inode = stx.stx_ino;
-	c->dir.mode = stx.stx_mode;
-	c->dir.uid = stx.stx_uid;
+	grant_tell_attributes(stx, ret);
+	c->dir.device = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+	c->dir.inode = stx->stx_ino;
+	c->dir.mode = stx->stx_mode;
+	c->dir.uid = stx->stx_uid;
 	return g->server->may_search(&file, &c->cred) ? 0 : -EACCES;
 }
 
@@ -32,12 +28,13 @@ int change_prepare_lookup(struct name_change *c, const struct grant_context *g)
 {
 	const struct broker_lookup *q = &c->request.lookup;
 	bool plain = names_is_plain(q->name, sizeof(q->name)) && q->asks_acl <= 1;
-	int r = plain ? names_directory_find(g->at, &c->dir) : -EINVAL;
+	struct statx stx;
+	int r = plain ? names_directory_find(g->at, &c->dir, &stx) : -EINVAL;
 
 	if (r >= 0)
 		r = change_squash(c, g, &q->cred);
 	if (r >= 0)
-		r = begin(c, g, &c->found.dir);
+		r = begin(c, g, &stx, &c->found.dir);
 	if (r >= 0 && q->asks_acl != 0)
 		c->found.dir.flags = names_directory_acl(c->dir.fd);
 	return r;
@@ -94,11 +91,13 @@ int change_prepare_list(struct name_change *c, const struct grant_context *g)
 {
 	const struct broker_list *q = &c->request.list;
 	int r = q->plus <= 1 && q->asks_acl <= 1 ? names_directory_to_read(g, &q->cred, 0, &c->cred) : -EINVAL;
+	struct statx stx;
 
 	if (r < 0)
 		return r;
 	c->dir.fd = r;
-	return begin(c, g, &c->listed.dir);
+	r = export_mount_attributes(r, &stx);
+	return r < 0 ? r : begin(c, g, &stx, &c->listed.dir);
 }
 
 /* The name at *at, which goes on to the next name. */

@@ -13,6 +13,7 @@
 static char top[] = "/dev/shm/localiofs-test-XXXXXX";
 static char one[64], other[64];
 static struct export_mount *mount;
+static struct statx taken; /* the attributes of the directory that was taken last */
 
 static int make_directories(void **state)
 {
@@ -57,11 +58,20 @@ static bool is_of(int fd, const char *path)
 	return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+/* True if the attributes that came with the directory are those of the path. */
+static bool has_attributes_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && taken.stx_ino == st.st_ino && taken.stx_mode == st.st_mode &&
+	       taken.stx_nlink == st.st_nlink;
+}
+
 /* Takes the directory, says whether it has that path, and gives it back. */
 static bool takes(const struct nfs_handle *h, const char *path)
 {
-	int fd = export_mount_take(mount, h);
-	bool right = fd >= 0 && is_of(fd, path);
+	int fd = export_mount_take(mount, h, &taken);
+	bool right = fd >= 0 && is_of(fd, path) && has_attributes_of(path);
 
 	export_mount_keep(mount, h, fd);
 	return right;
@@ -91,7 +101,7 @@ static void the_last_directory_is_kept(void **state)
 	assert_true(takes(&h, one));
 	fd = mount->kept;
 	assert_true(fd >= 0);
-	assert_int_equal(export_mount_take(mount, &h), fd);
+	assert_int_equal(export_mount_take(mount, &h, &taken), fd);
 	export_mount_keep(mount, &h, fd);
 }
 
@@ -102,8 +112,8 @@ static void two_at_once_have_a_descriptor_each(void **state)
 
 	need_root();
 	h = handle_of(one);
-	a = export_mount_take(mount, &h);
-	b = export_mount_take(mount, &h);
+	a = export_mount_take(mount, &h, &taken);
+	b = export_mount_take(mount, &h, &taken);
 	assert_true(a >= 0 && b >= 0 && a != b);
 	export_mount_keep(mount, &h, a);
 	export_mount_keep(mount, &h, b);
@@ -119,9 +129,9 @@ static void a_removed_directory_is_stale(void **state)
 	h = handle_of(one);
 	assert_true(takes(&h, one));
 	assert_int_equal(rmdir(one), 0);
-	assert_int_equal(export_mount_take(mount, &h), -ESTALE);
+	assert_int_equal(export_mount_take(mount, &h, &taken), -ESTALE);
 	assert_int_equal(mkdir(one, 0700), 0);
-	assert_int_equal(export_mount_take(mount, &h), -ESTALE);
+	assert_int_equal(export_mount_take(mount, &h, &taken), -ESTALE);
 	h = handle_of(one);
 	assert_true(takes(&h, one));
 }
@@ -136,7 +146,7 @@ static void a_handle_of_a_file_is_refused(void **state)
 	(void)snprintf(path, sizeof(path), "%s/file", top);
 	(void)close_fd(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	h = handle_of(path);
-	assert_int_equal(export_mount_take(mount, &h), -ENOTDIR);
+	assert_int_equal(export_mount_take(mount, &h, &taken), -ENOTDIR);
 	assert_int_equal(unlink(path), 0);
 }
 
