@@ -6,6 +6,7 @@
  */
 #include "sidecar/session/session.h"
 
+#include "base/clock.h"
 #include "base/util.h"
 #include "sidecar/names/change.h"
 #include "wire/broker_messages.h"
@@ -32,6 +33,9 @@ static bool is_same_epoch(const struct session *s, const struct name_change *c)
 /* The file's place; false if it must not be granted or watched. */
 static bool find_place(struct session *s, const struct name_change *c, const struct broker_fh *fh, struct location *ret)
 {
+	/* The change has taken long: nothing is as young as it was when the request came. */
+	if (!relief_is_keeper(&s->relief))
+		work_ends();
 	return is_same_epoch(s, c) && locator_find(&s->locator, fh, ret) == REASON_NONE;
 }
 
