@@ -17,7 +17,8 @@ uint64_t now_ns(void);
  *
  * work_begins() belongs behind the wait for a request; it returns now_ns(). work_ms() is the time of the last
  * work_begins() of the calling thread, in milliseconds, and now_ms() for a thread without any, or after its
- * work_ends(). Work that waits for a disk or a peer uses now_ms() after the wait, as do deadlines of waits.
+ * work_ends(). Work that waits for a disk or a peer uses now_ms() after the wait. A loop that computes its next wait
+ * from work_ms() waits longer by the time that the work took.
  */
 uint64_t work_begins(void);
 void work_ends(void);
