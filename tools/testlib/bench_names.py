@@ -46,8 +46,8 @@ class Names(Local):
             threading.Thread(target=self.read_metrics, daemon=True).start()
         if self.options.server == "knfsd" and LOCALIO.exists():
             LOCALIO.write_text("Y")
-            # In the first second of a kernel, nfsd takes the time of a new NFSv4 client for that of a client whose lease is
-            # over, which is 0 (fs/nfsd/nfs4state.c is_client_expired), and the client tries for ever.
+            # nfsd marks a client whose lease is over by the time 0 (fs/nfsd/nfs4state.c is_client_expired), which is the
+            # present time in a kernel's first second: an NFSv4 client that comes then tries for ever.
             self.lib.wait_for(lambda: time.clock_gettime(time.CLOCK_BOOTTIME) >= 1)
             for name, (kind, options, path) in KERNEL.items():
                 where = self.top / name

@@ -435,7 +435,7 @@ void known_acl(struct fs *fs, struct inode *dir, bool has_acl, uint64_t epoch, u
 		dir->known.walks = 0;
 }
 
-/* The time (work_ms()) until which the kernel may believe a name in the directory; 0: not at all. */
+/* The time (now_ms()) until which the kernel may believe a name in the directory; 0: not at all. */
 static uint64_t names_until(struct fs *fs, struct inode *dir)
 {
 	LOCKED(&dir->lock);

@@ -9,7 +9,7 @@
 /* What this mount has made of a name. */
 struct own {
 	struct nfs_fh fh; /* length 0: it has removed the name */
-	uint64_t made_ms; /* work_ms() */
+	uint64_t made_ms; /* now_ms() */
 };
 
 /* Of a name in the cache of own names: these do not end with an epoch. */

@@ -74,7 +74,7 @@ int export_mount_attributes(int fd, struct statx *ret);
 int export_mount_take(struct export_mount *m, const struct nfs_handle *h, struct statx *ret_stx);
 void export_mount_keep(struct export_mount *m, const struct nfs_handle *h, int fd);
 
-/* The same of any file. */
+/* As export_mount_directory(), of any file. */
 int export_mount_file(const struct export_mount *m, const struct nfs_handle *h);
 
 /* Replaces the file's part of a handle by the handle of the file behind the descriptor. 0 or a negative errno. */

@@ -33,7 +33,7 @@ static bool is_same_epoch(const struct session *s, const struct name_change *c)
 /* The file's place; false if it must not be granted or watched. */
 static bool find_place(struct session *s, const struct name_change *c, const struct broker_fh *fh, struct location *ret)
 {
-	/* The change has taken long: nothing is as young as it was when the request came. */
+	/* A change that has lasted until another thread keeps the session is judged by the present time. */
 	if (!relief_is_keeper(&s->relief))
 		work_ends();
 	return is_same_epoch(s, c) && locator_find(&s->locator, fh, ret) == REASON_NONE;
