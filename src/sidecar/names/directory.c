@@ -8,15 +8,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/text.h"
 #include "base/util.h"
+#include "setattr/access_acl.h"
 #include "sidecar/backing/thread_cred.h"
-
-#define ACCESS_ACL     "system.posix_acl_access"
-#define SYS_GETXATTRAT 464 /* on all architectures but alpha */
 
 bool names_is_text(const char *text, size_t room)
 {
@@ -145,7 +142,7 @@ void names_directory_after(struct names_directory *d, struct broker_wcc *ret)
 		return;
 	ret->has_after = grant_attributes(d->fd, &stx, &ret->after) >= 0;
 	if (ret->has_after && d->noticed) /* an ACL that is set later changes the attributes */
-		ret->after.flags = names_directory_acl(d->fd);
+		ret->after.flags = access_acl_of_directory(d->fd);
 	if (d->begun && !alone_end(&d->alone))
 		ret->has_before = 0;
 	d->begun = false;
@@ -163,41 +160,6 @@ int names_directory_sync(const struct names_directory *d)
 	if (d->fd < 0)
 		return 0;
 	return fd < 0 || fsync(fd) < 0 ? -errno : 0;
-}
-
-/* getxattrat(2) of the directory, which the C library does not know yet; the kernel does since Linux 6.13. */
-static ssize_t get_acl(int dir)
-{
-	struct {
-		uint64_t value;
-		uint32_t size, flags;
-	} args = {0}; /* struct xattr_args in include/uapi/linux/xattr.h */
-
-	return syscall(SYS_GETXATTRAT, dir, ".", 0, ACCESS_ACL, &args, sizeof(args));
-}
-
-/* True if errno says that there is no ACL. */
-static bool says_no_acl(void)
-{
-	return errno == ENODATA || errno == EOPNOTSUPP;
-}
-
-uint32_t names_directory_acl(int fd)
-{
-	ssize_t size = get_acl(fd);
-
-	/* An older kernel, or a container's list of system calls, leaves the way through /proc. */
-	if (size < 0 && !says_no_acl())
-		return names_file_acl(fd);
-	return size < 0 ? BROKER_ATTR_NO_ACL : 0;
-}
-
-uint32_t names_file_acl(int fd)
-{
-	char path[48];
-
-	(void)snprintf(path, sizeof(path), "/proc/thread-self/fd/%d", fd);
-	return getxattr(path, ACCESS_ACL, NULL, 0) < 0 && says_no_acl() ? BROKER_ATTR_NO_ACL : 0;
 }
 
 int names_directory_to_read(const struct grant_context *g, const struct broker_cred *asked, int flags,

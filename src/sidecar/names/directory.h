@@ -94,15 +94,6 @@ ssize_t names_directory_read(int fd, void *ret, size_t room);
  */
 int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret);
 
-/*
- * BROKER_ATTR_NO_ACL, if the filesystem has no ACL for the directory behind this descriptor, which may be O_PATH; or 0.
- * NFS-Ganesha without ACLs goes by the mode also where there is an ACL, so 0 decides nothing.
- */
-uint32_t names_directory_acl(int fd);
-
-/* The same for a regular file. */
-uint32_t names_file_acl(int fd);
-
 /* BROKER_ATTR_EMPTY, if the directory behind this descriptor, which is not O_PATH, has no name; or 0. */
 uint32_t names_directory_empty(int fd);
 

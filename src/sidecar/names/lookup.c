@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/util.h"
+#include "setattr/access_acl.h"
 #include "sidecar/backing/thread_cred.h"
 #include "wire/broker_messages.h"
 
@@ -36,7 +37,7 @@ int change_prepare_lookup(struct name_change *c, const struct grant_context *g)
 	if (r >= 0)
 		r = begin(c, g, &stx, &c->found.dir);
 	if (r >= 0 && q->asks_acl != 0)
-		c->found.dir.flags = names_directory_acl(c->dir.fd);
+		c->found.dir.flags = access_acl_of_directory(c->dir.fd);
 	return r;
 }
 
@@ -157,7 +158,7 @@ static int look_at(const struct name_change *c, const struct dirent64 *e, struct
 	if (r < 0 || c->request.list.plus == 0)
 		return r;
 	if (c->request.list.asks_acl != 0 && S_ISREG(attr.mode))
-		attr.flags = names_file_acl(fd);
+		attr.flags = access_acl_of_file(fd);
 	ret->attr = attr;
 	ret->fileid = attr.fileid;
 	ret->fh_length = ret_fh->length;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/util.h"
+#include "setattr/access_acl.h"
 #include "sidecar/backing/thread_cred.h"
 
 /* As EXPORT_MOUNT_READ opens a file: a grant may keep the descriptor. */
@@ -145,5 +146,5 @@ void name_change_look_into(struct name_change *c)
 		return;
 	*attr = now;
 	/* After the attributes were read: an ACL or a name that comes later changes them. */
-	attr->flags = names_directory_acl(fd) | names_directory_empty(fd);
+	attr->flags = access_acl_of_directory(fd) | names_directory_empty(fd);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "setattr/access_acl.h"
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
 #include "sidecar/names/directory.h"
@@ -162,7 +163,7 @@ static void tell_acl(const struct broker_open *request, const struct location *a
 		return;
 	fd = export_mount_directory(at->mount, &at->handle);
 	if (fd >= 0)
-		reply->attr.flags = names_directory_acl(fd);
+		reply->attr.flags = access_acl_of_directory(fd);
 }
 
 static int on_open(struct session *s, struct packet *p)

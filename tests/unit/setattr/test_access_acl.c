@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #include "base/util.h"
-#include "sidecar/names/directory.h"
+#include "localiofs/broker_protocol.h"
+#include "setattr/access_acl.h"
 #include "without_call.h"
 
 #define SYS_GETXATTRAT 464
@@ -48,7 +49,7 @@ static uint32_t told(const char *path, int flags)
 {
 	_cleanup_close_ int fd = open(path, flags | O_DIRECTORY | O_CLOEXEC);
 
-	return fd < 0 ? UINT32_MAX : names_directory_acl(fd);
+	return fd < 0 ? UINT32_MAX : access_acl_of_directory(fd);
 }
 
 static bool is_right(void)
