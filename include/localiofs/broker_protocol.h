@@ -155,7 +155,7 @@ struct broker_matched {
 struct broker_hello {
 	uint32_t version;      /* BROKER_VERSION */
 	struct broker_fh root; /* the file handle that MOUNT returned */
-	int32_t setter;        /* the thread of the client's process that changes attributes by itself (WANT_SET), as
+	int32_t setter;        /* the thread of the client's process that makes changes by itself (WANT_SET), as
 				  gettid(2): its changes are the client's own, of which no notice tells; 0: none */
 };
 
@@ -166,7 +166,9 @@ struct broker_hello_reply {
 	char export_path[128];     /* for people: the export's path on the server's host, truncated */
 	uint32_t server_remembers; /* 1 if the server answers GETATTR from a cache; the client must then tell the server
 				when it has written to a file directly */
-	uint32_t pad;
+	uint32_t mounts;           /* the inode number of the sidecar's /proc/self/ns/mnt, or 0: a client that has
+				another one leaves names to the sidecar (BROKER_SET_NAMES), as a mount point of the one may
+				be a plain directory to the other */
 };
 
 enum broker_open_flags {
@@ -208,6 +210,8 @@ struct broker_open_reply {
 	 * SETATTR with BROKER_CHANGE_LAZY: for callers with the credential's uid and gid, as a thread with the
 	 * filesystem ids set_uid and set_gid and no other groups. An error is no answer: then SETATTR gives the answer,
 	 * as for all changes of files with set-id bits or without a name.
+	 *
+	 * The same with BROKER_SET_NAMES of a directory, as long as set_uid owns it: REMOVE, and RENAME inside it.
 	 */
 	uint32_t may_set;
 	uint32_t set_uid, set_gid;
@@ -417,6 +421,7 @@ enum broker_set {
 	BROKER_SET_MTIME = 16, /* to mtime_sec and mtime_nsec */
 	BROKER_SET_ATIME_NOW = 32,
 	BROKER_SET_MTIME_NOW = 64,
+	BROKER_SET_NAMES = 128, /* no kind of attributes, only of may_set: the names of a directory */
 };
 
 struct broker_setattr {

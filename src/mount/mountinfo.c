@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/text.h"
 #include "base/whole_io.h"
@@ -54,6 +55,13 @@ static int each_in(const char *path, int (*f)(const struct mountinfo *m, void *a
 			r = f(&m, arg);
 	}
 	return r;
+}
+
+uint32_t mountinfo_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/mnt", &st) < 0 ? 0 : (uint32_t)st.st_ino;
 }
 
 int mountinfo_each(int (*f)(const struct mountinfo *m, void *arg), void *arg)

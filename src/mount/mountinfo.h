@@ -16,6 +16,9 @@ struct mountinfo {
 	char *super_options; /* "ro" or "rw" and more, of the file system */
 };
 
+/* The number of this process's mount namespace, the inode number of /proc/self/ns/mnt; 0 if that is not visible. */
+uint32_t mountinfo_namespace(void);
+
 #define MOUNTINFO_TYPE "fuse.localiofs" /* the type of localiofs mounts */
 
 /*

@@ -118,6 +118,9 @@ bool probe_is_trusted(const struct probe *p);
  */
 bool probe_server_remembers(const struct probe *p);
 
+/* True if the sidecar of the last session is in this process's mount namespace: a mount point is one to both. */
+bool probe_sees_same_mounts(const struct probe *p);
+
 /*
  * Sends a request of the session. call->done() runs on the probe's thread; without a session at once, with -ENOTCONN.
  */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "mount/mountinfo.h"
 #include "wire/owner_proof.h"
 
 static int PRINTF(3, 4) give_up(struct attempt *a, enum reason reason, const char *format, ...)
@@ -211,6 +212,7 @@ static int hello(struct probe *p, struct attempt *a, bool *ret_again)
 	if (x.body.hello.error < 0)
 		return give_up(a, (enum reason)x.body.hello.reason, "%s", reason_text(x.body.hello.reason));
 	p->server_remembers = x.body.hello.server_remembers != 0;
+	p->same_mounts = x.body.hello.mounts != 0 && x.body.hello.mounts == mountinfo_namespace();
 	r = p->options.root_attr(p->options.arg, &after);
 	if (r < 0)
 		return give_up(a, REASON_NFS_DOWN, "the NFS server does not answer GETATTR of the mount's root: %s",

@@ -56,7 +56,8 @@ struct probe {
 	atomic_uint reprobe_s;
 	atomic_uint_fast64_t generation; /* of the session, 0 without a session */
 	atomic_bool trusted;             /* the last sidecar that got a proof believed it */
-	atomic_bool server_remembers;    /* the last reply to HELLO said so */
+	atomic_bool server_remembers;    /* the last reply to HELLO said so, */
+	atomic_bool same_mounts;         /* and that the sidecar sees this process's mounts */
 
 	pthread_mutex_t lock; /* guards status and session */
 	struct probe_status status;

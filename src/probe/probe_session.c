@@ -212,6 +212,11 @@ bool probe_server_remembers(const struct probe *p)
 	return p->server_remembers;
 }
 
+bool probe_sees_same_mounts(const struct probe *p)
+{
+	return p->same_mounts;
+}
+
 /* generation: of the session in which the request may be sent; 0: of any. */
 static void send_in(struct probe *p, uint64_t generation, struct broker_call *call, uint32_t type, const void *body,
 	size_t length)

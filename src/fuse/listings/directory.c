@@ -108,7 +108,7 @@ static bool sidecar_shows(struct opendir_request *o, const struct broker_open_re
 		return false;
 	attr_of_broker(r->fs, &reply->attr, &attr);
 	(void)known_attributes_watched(r->fs, r->inode, &attr, r->asked, reply->watched != 0);
-	idle_ids_take_looker(r->fs, r->inode, o->generation, fd);
+	idle_ids_take_looker(r->fs, r->inode, o->generation, NULL, fd);
 	return listing_is_good(r->fs, r->inode);
 }
 
@@ -232,7 +232,7 @@ static void opendir_done(struct nfs_call *call)
 		request_end_error(&o->r, error);
 	} else {
 		if (o->opening.session != 0)
-			idle_ids_take_looker(o->r.fs, o->r.inode, o->opening.session, &o->opening.fd);
+			idle_ids_take_looker(o->r.fs, o->r.inode, o->opening.session, NULL, &o->opening.fd);
 		opendir_allowed(o);
 	}
 }

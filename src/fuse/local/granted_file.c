@@ -178,6 +178,17 @@ struct granted_file *granted_file_to_set(const struct fs *fs, struct inode *i, u
 	return (kinds & ~may->kinds) == 0 && may->uid == uid && may->gid == gid ? granted_file_ref(i->looks) : NULL;
 }
 
+bool granted_file_tells_names(const struct fs *fs, struct inode *dir, uint32_t uid, uint32_t gid)
+{
+	const struct setting *may;
+
+	LOCKED(&dir->lock);
+	if (!granted_file_serves(dir->looks, fs_generation(fs)))
+		return false;
+	may = &dir->looks->setting;
+	return may->asked && (may->kinds != 0 || (may->uid == uid && may->gid == gid));
+}
+
 struct granted_file *granted_file_put_looker(struct inode *i, struct granted_file *looker)
 {
 	struct granted_file *old = i->looks;

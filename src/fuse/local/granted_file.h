@@ -10,7 +10,8 @@
  *
  * A looker is a granted_file of its own, too. Its descriptor has O_PATH and tells the attributes of a file with a
  * backing id, and the setter may set them by the descriptor (fuse/setter/); it has no number. The inode keeps it until
- * it gives its id up. A directory may have a looker, too, as long as it is used (idle_ids.h).
+ * it gives its id up. A directory may have a looker, too, as long as it is used (idle_ids.h); by that one the setter
+ * may change the directory's names.
  *
  * All members are constant, except the atomic members, the part of `file` that belongs to the rings, and writer and
  * writers, which the inode's lock guards.
@@ -31,9 +32,10 @@
 #include "fuse/fs/fs.h"
 #include "io/uring.h"
 
-/* Which attributes the daemon may set by a looker, for which callers, and as whom. Plain value. */
+/* What the daemon may change by a looker, for which callers, and as whom. Plain value. */
 struct setting {
-	uint32_t kinds; /* enum broker_set; 0: none */
+	uint32_t kinds; /* enum broker_set; 0: nothing */
+	bool asked;     /* the sidecar was asked for a directory's names, whatever it has answered */
 	uint32_t uid, gid;
 	uint32_t as_uid, as_gid;
 };
@@ -101,11 +103,17 @@ bool granted_file_look(const struct fs *fs, struct inode *i, struct nfs_attr *re
 bool granted_file_has_no_acl(const struct fs *fs, struct inode *i, uint32_t *ret_mode);
 
 /*
- * A reference to the inode's looker, by which the setter may change these kinds of attributes (enum broker_set) for a
- * caller with these ids; or NULL.
+ * A reference to the inode's looker, by which the setter may make these kinds of changes (enum broker_set) for a caller
+ * with these ids; or NULL.
  */
 struct granted_file *granted_file_to_set(const struct fs *fs, struct inode *i, uint32_t kinds, uint32_t uid,
 	uint32_t gid);
+
+/*
+ * True if the directory's looker tells that the daemon may change names for some caller, or that it may not for a
+ * caller with these ids.
+ */
+bool granted_file_tells_names(const struct fs *fs, struct inode *dir, uint32_t uid, uint32_t gid);
 
 /*
  * Gives the inode this looker, if it has a backing id of the looker's session. Returns the reference that is left over:

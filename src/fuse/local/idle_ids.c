@@ -144,12 +144,15 @@ static void set_looker(struct idle_ids *d, struct inode *dir, struct granted_fil
 	idle_ids_trim(d);
 }
 
-void idle_ids_take_looker(struct fs *fs, struct inode *dir, uint64_t session, int *fd)
+void idle_ids_take_looker(struct fs *fs, struct inode *dir, uint64_t session, const struct setting *setting, int *fd)
 {
 	struct granted_file *looker = *fd < 0 ? NULL : granted_file_new(fs, steal_fd(fd), false, 0, session);
 
-	if (looker)
-		set_looker(fs->idle, dir, looker);
+	if (!looker)
+		return;
+	if (setting)
+		looker->setting = *setting;
+	set_looker(fs->idle, dir, looker);
 }
 
 /* Takes the first inode off the list, with a reference, if it was listed before that time; NULL otherwise. */

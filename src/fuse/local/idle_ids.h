@@ -28,6 +28,7 @@
 
 struct fs;
 struct granted_file;
+struct setting;
 struct idle_ids;
 
 /* ids: takes the ids and descriptors that are given back. */
@@ -56,9 +57,10 @@ void idle_ids_end_sessions_but(struct idle_ids *d, uint64_t generation);
 
 /*
  * Gives the directory a looker in place of the one that it has, by the descriptor that the session has sent; takes *fd,
- * which may be -1. The second tells that the looker was used. The caller holds no inode's lock.
+ * which may be -1. setting: what may be changed by it; NULL: nothing. The second tells that the looker was used. The
+ * caller holds no inode's lock.
  */
-void idle_ids_take_looker(struct fs *fs, struct inode *dir, uint64_t session, int *fd);
+void idle_ids_take_looker(struct fs *fs, struct inode *dir, uint64_t session, const struct setting *setting, int *fd);
 void idle_ids_looked(struct inode *dir);
 
 /* Gives idle ids back until the limit holds. The caller holds no inode's lock. */

@@ -154,7 +154,7 @@ static void take_looker(struct open_request *o, int *fd)
 	struct inode *dir = inode_table_find(o->r.fs->inodes, &o->dir);
 
 	if (dir)
-		idle_ids_take_looker(o->r.fs, dir, o->wish.generation, fd);
+		idle_ids_take_looker(o->r.fs, dir, o->wish.generation, NULL, fd);
 	(void)inode_unref(o->r.fs->inodes, dir);
 }
 

@@ -2,15 +2,19 @@
 #include "fuse/setter/setter.h"
 
 #include <cap-ng.h>
+#include <fcntl.h>
 #include <linux/securebits.h>
 #include <semaphore.h>
+#include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "setattr/access_acl.h"
 #include "setattr/setattr.h"
 
 struct setter {
@@ -61,24 +65,41 @@ static int raise_capabilities(void)
 	return capng_apply(CAPNG_SELECT_CAPS) < 0 ? -EPERM : 0;
 }
 
-static int change_as(struct setter *s, const struct granted_file *g, const struct broker_setattr *q)
+/* True for a change that the daemon may make, of a file with these attributes. */
+static bool may_change(const struct setter_job *job, const struct stat *st)
 {
-	int r = become(s, g->setting.as_uid, g->setting.as_gid);
-
-	return r < 0 ? r : setattr_apply(g->file.fd, q);
+	if (job->naming) /* groups and ACLs have no say about the owner */
+		return st->st_uid == job->file->setting.as_uid;
+	/* A file without a name has lost its handle, perhaps: the server's answer would be ESTALE. */
+	return S_ISREG(st->st_mode) && st->st_nlink > 0 && setattr_leaves_set_id(&job->body, st->st_mode);
 }
 
-/* A file without a name has lost its handle, perhaps: the server's answer would be ESTALE. */
-static int change(struct setter *s, const struct setter_job *job)
+/* REMOVE, RMDIR, or RENAME inside the directory. */
+static int change_name(int dir, const struct nfs_call *call, bool replaces)
+{
+	int r;
+
+	if (call->proc == NFS_RENAME)
+		r = renameat2(dir, call->name, dir, call->name2, replaces ? 0 : RENAME_NOREPLACE);
+	else
+		r = unlinkat(dir, call->name, call->proc == NFS_RMDIR ? AT_REMOVEDIR : 0);
+	return r < 0 ? -errno : 0;
+}
+
+static int change(struct setter *s, struct setter_job *job)
 {
 	const struct granted_file *g = job->file;
-	struct stat st;
+	int r;
 
-	if (fstat(g->file.fd, &st) < 0)
+	if (fstat(g->file.fd, &job->before) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_nlink == 0 || !setattr_leaves_set_id(&job->body, st.st_mode))
+	if (!may_change(job, &job->before))
 		return -EOPNOTSUPP;
-	return change_as(s, g, &job->body);
+	r = become(s, g->setting.as_uid, g->setting.as_gid);
+	if (r < 0)
+		return r;
+	return job->naming ? change_name(g->file.fd, job->naming, job->replaces)
+			   : setattr_apply(g->file.fd, &job->body);
 }
 
 /* ---- the thread ---- */
@@ -109,6 +130,9 @@ static void make(struct setter *s, struct setter_job *job)
 	struct nfs_attr after;
 	int r = change(s, job);
 	bool known = r >= 0 && granted_file_attributes(g, &after) >= 0;
+
+	/* An ACL that is set later changes the attributes. */
+	job->no_acl = known && job->naming && access_acl_of_directory(g->file.fd) != 0;
 
 	changed(s);
 	(void)work_begins();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Attributes that the daemon sets itself. A daemon that the sidecar trusts has a descriptor of each file with a backing
- * id, by which it may change the file's attributes as the sidecar would: as the user that the squash makes of the
- * caller (BROKER_OPEN_WANT_SET). That saves an exchange with another process: on one CPU a caller's chmod(2) takes 15
- * us in place of 28.
+ * Changes that the daemon makes itself. A daemon that the sidecar trusts has a descriptor of each file with a backing
+ * id, and of directories in which names are changed. By these it may set the file's attributes, and change the
+ * directory's names, as the sidecar would: as the user that the squash makes of the caller (BROKER_OPEN_WANT_SET). That
+ * saves an exchange with another process: on one CPU a caller's chmod(2) takes 15 us in place of 28.
  *
  * One thread does so, since a change may wait for ever, for the lock of a file or for a frozen filesystem, and no
  * handler of requests may. While the thread waits it takes no other change: the sidecar makes those. So a caller whose
@@ -17,16 +17,23 @@
  */
 #pragma once
 
+#include <sys/stat.h>
+
 #include "fuse/local/granted_file.h"
 
 struct setter;
 
 /* A change. Its owner fills it, and keeps it until done() runs, on the setter's thread, without a lock. */
 struct setter_job {
-	struct granted_file *file; /* a reference, which the setter takes over; a looker that may set what body sets */
+	struct granted_file *file;     /* a reference, which the setter takes over; a looker that may make the change */
+	const struct nfs_call *naming; /* REMOVE, RMDIR, or RENAME inside one directory; NULL: body */
+	bool replaces;                 /* a RENAME may take the new name from another file */
 	struct broker_setattr body;
 	/* 0, or a negative errno: nothing was changed. after: the file's attributes, or NULL if they are not known. */
 	void (*done)(struct setter_job *job, int error, const struct nfs_attr *after);
+	/* The setter's, for done(): of the directory, before the change of its names, and whether it has no ACL. */
+	struct stat before;
+	bool no_acl;
 };
 
 /*

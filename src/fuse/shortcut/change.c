@@ -8,28 +8,9 @@
 #include "fuse/fs/convert.h"
 #include "fuse/known/known.h"
 #include "fuse/local/backing_ids.h"
-#include "fuse/setter/setter.h"
 #include "fuse/shortcut/shortcut.h"
-#include "setattr/setattr.h"
 
 #define ASK_GIVEN_UP_MS 1000 /* between two questions to a caller whether the answer is wanted */
-
-/* A change on its way. Freed by its end. */
-struct change {
-	struct broker_call broker;
-	struct setter_job job;
-	bool by_setter;   /* the setter has the job, and may end the change at any moment; the lock guards this */
-	struct list node; /* of changes.under_way */
-	struct changes *changes;
-	struct nfs_call *call; /* NULL: given up */
-	struct doubt doubt;
-	enum nfs_proc proc; /* of the call, as the next two */
-	struct nfs_cred cred;
-	struct nfs_fh fh, fh2; /* fh2.len 0: it has none */
-	uint64_t generation;   /* of the session */
-	uint64_t since;        /* now_ms() */
-	uint64_t asked_ms;     /* now_ms() when the caller was last asked */
-};
 
 void changes_init(struct changes *cs, struct fs *fs, struct memory *memory)
 {
@@ -59,8 +40,7 @@ void changes_refused(struct changes *cs, uint64_t generation, uint32_t uid, uint
 
 /* ---- the end of a change ---- */
 
-/* The change does not wait for the sidecar any more. Takes its call; NULL if that was given up. */
-static struct nfs_call *take_call(struct change *c)
+struct nfs_call *change_take_call(struct change *c)
 {
 	LOCKED(&c->changes->lock);
 	list_remove(&c->node);
@@ -154,7 +134,7 @@ static void on_lost(struct change *c)
 {
 	struct changes *cs = c->changes;
 	bool sent = c->broker.changes && c->broker.stage == BROKER_CALL_SENT;
-	struct nfs_call *call = take_call(c);
+	struct nfs_call *call = change_take_call(c);
 
 	if (sent)
 		change_unknown_to_server(c);
@@ -259,7 +239,7 @@ static void on_made(struct broker_call *broker, int error, const void *body)
 	}
 	changes_heard(c->changes);
 	changes_refused(c->changes, c->generation, c->cred.uid, made->reason);
-	call = take_call(c);
+	call = change_take_call(c);
 	on_opened(c, made->error == 0 ? call : NULL, &made->open, broker->fd);
 	if (call && made->reason == REASON_NONE)
 		change_take_made(c->changes->fs, made, call);
@@ -295,12 +275,14 @@ static void on_changed(struct broker_call *broker, int error, const void *body)
 	changes_refused(c->changes, c->generation, c->cred.uid, changed->reason);
 	if (changed->reason == REASON_NONE && nfs_fh_of_broker(&changed->fh, &other))
 		memory_changed(c->changes->memory, &other);
-	call = take_call(c);
+	call = change_take_call(c);
 	if (c->proc == NFS_REMOVE && changed->reason == REASON_NONE && changed->error == 0 && changed->fh.length == 0)
 		memory_gone(c->changes->memory, &c->doubt.child);
 	if (call && changed->reason == REASON_NONE)
 		change_take_changed(c->changes->fs, changed, call);
 	after = after_of(c, changed);
+	if (call && changed->reason == REASON_NONE && changed->error == 0)
+		change_ask_directory(c, call);
 	end(c, call, changed->error, changed->reason, &changed->dir, &after);
 }
 
@@ -354,7 +336,7 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 		send_change(c, &m);
 		return;
 	}
-	call = take_call(c);
+	call = change_take_call(c);
 	free(c);
 	if (call)
 		to_server(cs->memory, call);
@@ -393,8 +375,7 @@ static struct change *new_change(struct changes *cs, struct nfs_call *call, uint
 	return c;
 }
 
-/* Sends the change, or first the question for its child. */
-static void begin(struct change *c, const struct change_message *m, const struct broker_lookup *child)
+void change_begin(struct change *c, const struct change_message *m, const struct broker_lookup *child)
 {
 	if (c->doubt.child.len > 0 || !has_child(c->proc)) {
 		send_change(c, m);
@@ -402,75 +383,6 @@ static void begin(struct change *c, const struct change_message *m, const struct
 	}
 	c->broker.done = on_child_found;
 	probe_send(c->changes->fs->probe, &c->broker, BROKER_LOOKUP, child, sizeof(*child));
-}
-
-/* ---- SETATTR by the setter ---- */
-
-/* While the setter has the job, nobody gives the call up: the setter's thread may end the change meanwhile. */
-static void set_by_setter(struct change *c, bool by_setter)
-{
-	LOCKED(&c->changes->lock);
-	c->by_setter = by_setter;
-}
-
-/* The setter's thread has done the job; or the sidecar must, which knows the server's answer. */
-static void on_set(struct setter_job *job, int error, const struct nfs_attr *after)
-{
-	struct change *c = CONTAINER_OF(job, struct change, job);
-	struct memory_directory seen = {0};
-	struct nfs_call *call;
-
-	if (error < 0) {
-		set_by_setter(c, false);
-		send_change(c, &(struct change_message){.type = BROKER_SETATTR,
-				       .length = sizeof(job->body),
-				       .body.setattr = job->body});
-		return;
-	}
-	call = take_call(c);
-	if (after)
-		seen = (struct memory_directory){.mtime = after->mtime, .ctime = after->ctime};
-	memory_directory_changed(c->changes->memory, &c->fh, &seen);
-	call->error = 0;
-	call->by_sidecar = call->by_setter = true;
-	call->has_attr = after != NULL;
-	if (after)
-		call->attr = *after;
-	call->attr.fsid = c->changes->fs->fsid;
-	call->dir = (struct nfs_wcc){0};
-	call->done(call);
-	free(c);
-}
-
-/* A looker of the file by which the setter may make the change; NULL if there is none. */
-static struct granted_file *file_to_set(struct fs *fs, const struct nfs_fh *fh, const struct broker_setattr *q)
-{
-	struct inode *i = inode_table_find(fs->inodes, fh);
-	struct granted_file *g = i ? granted_file_to_set(fs, i, q->set, q->cred.uid, q->cred.gid) : NULL;
-
-	(void)inode_unref(fs->inodes, i);
-	return g;
-}
-
-/* True if the setter makes the change, which may have ended by then. */
-static bool set_by_daemon(struct change *c, const struct change_message *m)
-{
-	const struct broker_setattr *q = &m->body.setattr;
-	struct fs *fs = c->changes->fs;
-	struct granted_file *g;
-
-	if (m->type != BROKER_SETATTR || !fs->setter || (q->flags & BROKER_CHANGE_LAZY) == 0 || !setattr_is_whole(q))
-		return false;
-	g = file_to_set(fs, &c->fh, q);
-	if (!g)
-		return false;
-	c->job = (struct setter_job){.file = g, .body = *q, .done = on_set};
-	set_by_setter(c, true);
-	if (setter_take(fs->setter, &c->job))
-		return true;
-	set_by_setter(c, false);
-	(void)granted_file_unref(g);
-	return false;
 }
 
 bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation)
@@ -492,8 +404,8 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 	if (c && child)
 		c->doubt.child = child->fh;
 	(void)inode_unref(cs->fs->inodes, child);
-	if (c && !set_by_daemon(c, &m))
-		begin(c, &m, &lookup);
+	if (c && !change_by_daemon(c, &m))
+		change_begin(c, &m, &lookup);
 	return c != NULL;
 }
 

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Changes of names and attributes through the sidecar: CREATE, MKDIR, MKNOD, SYMLINK, REMOVE, RMDIR, RENAME, LINK, and
- * SETATTR without a size. Each is done once. The daemon itself sets attributes where it may (fuse/setter/):
+ * SETATTR without a size. Each is done once:
  *
  *	change_message.c  a call as a message to the sidecar, and the reply as the call's result
  *	change.c          the way: once sent, a change waits for its reply or for the end of the connection
+ *	by_daemon.c       changes that the daemon itself makes, where it may (fuse/setter/)
  *	doubt.c           the end of the connection came before the reply: the change may have been made, or not
  *	sight.c           the NFS server's other clients must see the change before it is answered
  *
  * A change that was not sent, and a change that the sidecar leaves to the server, goes on to the NFS server. A caller
  * who is killed gets -EINTR, as from the NFS server, and the reply is dropped when it comes.
  *
- * struct changes belongs to the shortcut. Any thread starts changes; they end on the probe's thread, or on that of the
- * NFS server. The lock guards the list of the changes under way, and which of them have lost their call.
+ * struct changes belongs to the shortcut. Any thread starts changes; they end on the probe's thread, on that of the NFS
+ * server, or on the setter's. The lock guards the list of the changes under way, and which of them have lost their
+ *call.
  */
 #pragma once
 
 #include "fuse/memory/memory.h"
+#include "fuse/setter/setter.h"
 
 /* ---- change_message.c: pure functions ---- */
 
@@ -32,6 +35,9 @@ struct change_message {
 		struct broker_setattr setattr;
 	} body;
 };
+
+/* True if changes may be answered before they are stable (BROKER_CHANGE_LAZY). */
+bool change_is_lazy(const struct fs *fs);
 
 /* False if the call is no change, or one that has no message: the NFS server must answer it. */
 bool change_message(const struct fs *fs, const struct nfs_call *call, struct change_message *ret);
@@ -86,7 +92,34 @@ struct changes {
 	struct list under_way;
 	atomic_bool stalled;           /* the sidecar has not answered for too long */
 	atomic_uint_fast64_t heard_ms; /* now_ms() of its last answer */
+	/* On the probe's thread: the directory of the last change by the sidecar, and until when by_daemon.c asks for
+	   no directory. */
+	struct nfs_fh last;
+	uint64_t no_asking_ms;
 };
+
+/* A change on its way. Freed by its end. */
+struct change {
+	struct broker_call broker;
+	struct setter_job job;
+	bool by_setter;   /* the setter has the job, and may end the change at any moment; the lock guards this */
+	struct list node; /* of changes.under_way */
+	struct changes *changes;
+	struct nfs_call *call; /* NULL: given up */
+	struct doubt doubt;
+	enum nfs_proc proc; /* of the call, as the next two */
+	struct nfs_cred cred;
+	struct nfs_fh fh, fh2; /* fh2.len 0: it has none */
+	uint64_t generation;   /* of the session */
+	uint64_t since;        /* now_ms() */
+	uint64_t asked_ms;     /* now_ms() when the caller was last asked */
+};
+
+/* The change does not wait any more. Takes its call; NULL if that was given up. */
+struct nfs_call *change_take_call(struct change *c);
+
+/* Sends the change to the sidecar, or first the question for its child, if that is not known. The reply ends it. */
+void change_begin(struct change *c, const struct change_message *m, const struct broker_lookup *child);
 
 void changes_init(struct changes *cs, struct fs *fs, struct memory *memory);
 void changes_done(struct changes *cs);
@@ -105,6 +138,21 @@ bool changes_are_under_way(struct changes *cs, const struct nfs_fh *dir);
 
 /* On the probe's thread, about once a second: ends the calls of killed callers. True while changes are under way. */
 bool changes_housekeep(struct changes *cs);
+
+/* ---- by_daemon.c ---- */
+
+/*
+ * True if the daemon makes the change, which may have ended by then. SETATTR of one kind of attributes; RMDIR, and
+ * RENAME inside one directory; REMOVE, too, unless the server remembers: the sidecar alone can prove that no process
+ * has the file open. Names only in a directory with notices, of which the daemon knows what it had before.
+ */
+bool change_by_daemon(struct change *c, const struct change_message *m);
+
+/*
+ * The sidecar has made the change: after the second one in a row in one directory, asks for a descriptor by which the
+ * daemon makes further ones. call: the change's, which is done later. On the probe's thread.
+ */
+void change_ask_directory(const struct change *c, const struct nfs_call *call);
 
 /* ---- sight.c ---- */
 

@@ -21,9 +21,9 @@ static bool copy_text(const char *text, char *ret, size_t size)
 }
 
 /* The names become stable by SYNC_DIR, when somebody calls fsync(2), and not before the reply. */
-static uint32_t flags_of(const struct fs *fs)
+bool change_is_lazy(const struct fs *fs)
 {
-	return fs->options->commit == COMMIT_FSYNC && !fs_is_sync(fs) ? BROKER_CHANGE_LAZY : 0;
+	return fs->options->commit == COMMIT_FSYNC && !fs_is_sync(fs);
 }
 
 static bool sets_only_mode(const struct nfs_sattr *a)
@@ -114,7 +114,7 @@ static bool setattr_message(const struct nfs_call *call, struct broker_setattr *
 
 bool change_message(const struct fs *fs, const struct nfs_call *call, struct change_message *ret)
 {
-	uint32_t flags = flags_of(fs);
+	uint32_t flags = change_is_lazy(fs) ? BROKER_CHANGE_LAZY : 0;
 
 	memset(ret, 0, sizeof(*ret));
 	switch (call->proc) {

@@ -126,6 +126,12 @@ uint32_t name_change_may_set(const struct grant_context *g)
 	return g->at->perms.squash == SQUASH_NONE ? set | owner : set;
 }
 
+uint32_t name_change_may_name(const struct grant_context *g, const struct broker_attr *dir,
+	const struct broker_cred *cred)
+{
+	return g->at->perms.write && dir->uid == cred->uid ? BROKER_SET_NAMES : 0;
+}
+
 static int prepare_setattr(struct name_change *c, const struct grant_context *g)
 {
 	const struct broker_setattr *q = &c->request.setattr;

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/util.h"
+#include "mount/mountinfo.h"
 #include "sidecar/backing/fuse_device.h"
 #include "sidecar/grant/grant.h"
 #include "sidecar/registry/peer_process.h"
@@ -72,6 +73,7 @@ static enum reason look_at_root(struct session *s, const struct broker_fh *fh, s
 		return REASON_WRONG_EXPORT;
 	(void)snprintf(reply->export_path, sizeof(reply->export_path), "%s", at.entry->path);
 	reply->server_remembers = at.perms.remembers;
+	reply->mounts = mountinfo_namespace();
 	return REASON_NONE;
 }
 

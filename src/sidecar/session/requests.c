@@ -115,9 +115,12 @@ static void let_set(struct session *s, const struct grant_context *g, uint32_t o
 	struct broker_open_reply *reply)
 {
 	if ((open_flags & BROKER_OPEN_WANT_SET) == 0 || (open_flags & BROKER_OPEN_ATTR) != 0 ||
-		!S_ISREG(reply->attr.mode) || !locator_same_view(&s->locator, g->at))
+		!locator_same_view(&s->locator, g->at))
 		return;
-	reply->may_set = name_change_may_set(g);
+	if (S_ISREG(reply->attr.mode))
+		reply->may_set = name_change_may_set(g);
+	else if (S_ISDIR(reply->attr.mode))
+		reply->may_set = name_change_may_name(g, &reply->attr, &grant->cred);
 	reply->set_uid = grant->cred.uid;
 	reply->set_gid = grant->cred.gid;
 }
