@@ -78,12 +78,15 @@ static int take_attributes(const fattr4 *a, struct nfs_look *ret)
 	return 0;
 }
 
-/* A result with its status, which stands first in each. It may be misaligned in libnfs's memory, so it is copied. */
+/* A result with its status, which stands first in each. It may be misaligned in libnfs's memory, so bytes are copied.
+ */
 static int take_result(const COMPOUND4res *res, size_t n, nfs_opnum4 type, nfs_resop4 *ret)
 {
+	const char *results = (const char *)res->resarray.resarray_val;
+
 	if (n >= res->resarray.resarray_len)
 		return -EAGAIN;
-	memcpy(ret, res->resarray.resarray_val + n, sizeof(*ret));
+	memcpy(ret, results + n * sizeof(*ret), sizeof(*ret));
 	if (ret->resop != type)
 		return -EAGAIN;
 	if (ret->nfs_resop4_u.opputfh.status == NFS4ERR_STALE)
