@@ -183,9 +183,12 @@ static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_
 {
 	struct request *r;
 
-	/* NFSv3 has neither RENAME_NOREPLACE nor RENAME_EXCHANGE. */
+	/*
+	 * NFSv3 has neither RENAME_NOREPLACE nor RENAME_EXCHANGE. After ENOSYS the kernel asks for no flags any more,
+	 * and fails with EINVAL by itself (fs/fuse/dir.c fuse_rename2): mv(1) tries RENAME_NOREPLACE for each file.
+	 */
 	if (flags != 0) {
-		operation_refuse(req, EINVAL);
+		operation_refuse(req, ENOSYS);
 		return;
 	}
 	r = request_new_change(req, parent, name, newname);
