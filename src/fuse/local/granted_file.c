@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/xattr.h>
 
 #include "base/whole_io.h"
 #include "fuse/local/backing_ids.h"
+#include "setattr/access_acl.h"
 
 #define DIRECT_ALIGN_MAX 65536
 
@@ -145,20 +145,11 @@ bool granted_file_look(const struct fs *fs, struct inode *i, struct nfs_attr *re
 	return seen;
 }
 
-/* fgetxattr(2) takes no O_PATH descriptor. */
-static bool shows_no_acl(const struct granted_file *g)
-{
-	char path[64];
-
-	path_of(g->file.fd, path, sizeof(path));
-	return getxattr(path, "system.posix_acl_access", NULL, 0) < 0 && errno == ENODATA;
-}
-
 bool granted_file_has_no_acl(const struct fs *fs, struct inode *i, uint32_t *ret_mode)
 {
 	struct granted_file *g = granted_file_to_look(fs, i);
 	struct nfs_attr attr = {0};
-	bool none = g && g->made && granted_file_attributes(g, &attr) == 0 && shows_no_acl(g);
+	bool none = g && g->made && granted_file_attributes(g, &attr) == 0 && access_acl_of_file(g->file.fd) != 0;
 
 	(void)granted_file_unref(g);
 	*ret_mode = attr.mode;

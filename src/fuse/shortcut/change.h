@@ -13,8 +13,7 @@
  * who is killed gets -EINTR, as from the NFS server, and the reply is dropped when it comes.
  *
  * struct changes belongs to the shortcut. Any thread starts changes; they end on the probe's thread, on that of the NFS
- * server, or on the setter's. The lock guards the list of the changes under way, and which of them have lost their
- *call.
+ * server, or on the setter's. The lock guards the list of the changes under way, and whether each still has its call.
  */
 #pragma once
 
