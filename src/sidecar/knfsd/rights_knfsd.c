@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "base/util.h"
@@ -89,22 +90,37 @@ static bool nobody_executes(const struct access_file *f)
 	return S_ISREG(f->mode) && (f->mode & 0111) == 0;
 }
 
+/*
+ * Those of R_OK, W_OK and X_OK that the kernel grants the thread's present credentials. Most callers have all that is
+ * asked for, and then one question is enough.
+ */
+static int granted(int fd, int asked)
+{
+	int ret = 0;
+
+	if (thread_cred_allows(fd, asked))
+		return asked;
+	for (int bit = X_OK; bit <= R_OK; bit <<= 1)
+		if ((asked & bit) != 0 && asked != bit && thread_cred_allows(fd, bit))
+			ret |= bit;
+	return ret;
+}
+
 int rights_knfsd_access(const struct access_file *f, const struct broker_cred *cred, bool export_writable)
 {
-	int bits = 0, r = thread_cred_become(cred);
+	/* The kernel refuses immutable files itself. It refuses read-only mounts, too, but fd may be on a clone. */
+	bool writable = export_writable && !f->read_only;
+	int asked = R_OK | (writable ? W_OK : 0) | (nobody_executes(f) ? 0 : X_OK);
+	int bits = 0, have = 0, r = thread_cred_become(cred);
 
-	if (r >= 0) {
-		if (thread_cred_allows(f->fd, R_OK))
-			bits |= NFS_ACCESS_READ;
-		/*
-		 * The kernel refuses immutable files itself. It refuses read-only mounts, too, but fd may be on a
-		 * clone.
-		 */
-		if (export_writable && !f->read_only && thread_cred_allows(f->fd, W_OK))
-			bits |= NFS_ACCESS_EXTEND | (f->append_only ? 0 : NFS_ACCESS_MODIFY);
-		if (!nobody_executes(f) && thread_cred_allows(f->fd, X_OK))
-			bits |= NFS_ACCESS_EXECUTE;
-	}
+	if (r >= 0)
+		have = granted(f->fd, asked);
 	thread_cred_restore();
+	if ((have & R_OK) != 0)
+		bits |= NFS_ACCESS_READ;
+	if ((have & W_OK) != 0)
+		bits |= NFS_ACCESS_EXTEND | (f->append_only ? 0 : NFS_ACCESS_MODIFY);
+	if ((have & X_OK) != 0)
+		bits |= NFS_ACCESS_EXECUTE;
 	return r < 0 ? r : bits;
 }
