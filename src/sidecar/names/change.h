@@ -46,7 +46,8 @@ struct name_change {
 	struct names_directory dir, dir2; /* fd -1: none */
 	/*
 	 * O_PATH, or -1. LINK, SETATTR: the file; of SETATTR the session may give a duplicate of its own descriptor
-	 * before the preparation. REMOVE, RENAME: what had the name. MAKE: the new regular file, which can be read.
+	 * before the preparation. REMOVE, RENAME: what had the name. MAKE: the new regular file or directory, which can
+	 * be read.
 	 */
 	int file;
 	int kept; /* REMOVE, RENAME: the session's own descriptor of what has the name, lent to this change; or -1 */
@@ -91,8 +92,8 @@ void name_change_grant(struct name_change *c, const struct grant_context *g, str
 
 /*
  * Reads the attributes of a directory that MAKE has made once more, with their flags: after the session has begun to
- * watch the directory, so that each name is either seen here or noticed. Leaves them as they are if the name leads to
- * another directory by now, or without CAP_FOWNER. May wait.
+ * watch the directory, so that each name is either seen here or noticed. Leaves them as they are without CAP_FOWNER.
+ * May wait.
  */
 void name_change_look_into(struct name_change *c);
 

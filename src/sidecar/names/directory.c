@@ -33,13 +33,23 @@ bool names_are_flags(uint32_t flags)
 	return (flags & ~(uint32_t)(BROKER_CHANGE_LAZY | BROKER_CHANGE_EXCLUSIVE | BROKER_CHANGE_DIRECTORY)) == 0;
 }
 
-int names_open(int dir, const char *name)
+static int open_here(int dir, const char *name, uint64_t flags)
 {
-	struct open_how how = {.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
+	struct open_how how = {.flags = flags | O_NOFOLLOW | O_CLOEXEC,
 		.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
 	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+int names_open(int dir, const char *name)
+{
+	return open_here(dir, name, O_PATH);
+}
+
+int names_open_directory(int dir, const char *name)
+{
+	return open_here(dir, name, O_RDONLY | O_DIRECTORY | O_NOATIME);
 }
 
 static void take_attributes(struct names_directory *d, const struct statx *s)

@@ -49,6 +49,12 @@ bool names_are_flags(uint32_t flags);
 int names_open(int dir, const char *name);
 
 /*
+ * Opens the directory of that name for reading, which will not change its atime. -EPERM without CAP_FOWNER, or as
+ * names_open().
+ */
+int names_open_directory(int dir, const char *name);
+
+/*
  * Opens the directory at a place that lasts as long as *ret, of which this sets the first two members; with its
  * attributes.
  */

@@ -65,9 +65,14 @@ static int describe(struct name_change *c, int fd, mode_t type)
  */
 static void describe_new(struct name_change *c, const char *name, mode_t type)
 {
-	_cleanup_close_ int opened = c->file >= 0 ? -1 : names_open(c->dir.fd, name);
-	int fd = c->file >= 0 ? c->file : opened;
+	_cleanup_close_ int opened = -1;
+	int fd;
 
+	if (S_ISDIR(type))
+		c->file = names_open_directory(c->dir.fd, name);
+	if (c->file < 0)
+		opened = names_open(c->dir.fd, name);
+	fd = c->file >= 0 ? c->file : opened;
 	if (fd >= 0 && describe(c, fd, type) >= 0)
 		return;
 	c->made.fh = (struct broker_fh){0};
@@ -133,18 +138,14 @@ void name_change_grant(struct name_change *c, const struct grant_context *g, str
 	reply->open = granted;
 }
 
-/* Reading the new directory must not change its atime, which needs CAP_FOWNER. */
 void name_change_look_into(struct name_change *c)
 {
-	struct broker_attr *attr = &c->made.open.attr;
-	_cleanup_close_ int fd =
-		openat(c->dir.fd, c->request.make.name, O_RDONLY | O_DIRECTORY | O_NOATIME | O_NOFOLLOW | O_CLOEXEC);
 	struct broker_attr now;
 	struct statx stx;
 
-	if (fd < 0 || grant_attributes(fd, &stx, &now) < 0 || now.fileid != attr->fileid)
+	if (c->file < 0 || grant_attributes(c->file, &stx, &now) < 0)
 		return;
-	*attr = now;
 	/* After the attributes were read: an ACL or a name that comes later changes them. */
-	attr->flags = access_acl_of_directory(fd) | names_directory_empty(fd);
+	now.flags = access_acl_of_directory(c->file) | names_directory_empty(c->file);
+	c->made.open.attr = now;
 }
