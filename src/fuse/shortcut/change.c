@@ -342,8 +342,7 @@ static void on_child_found(struct broker_call *broker, int error, const void *bo
 		to_server(cs->memory, call);
 }
 
-/* The inode that the directory is known to have under this name, with a reference; NULL if that is not known. */
-static struct inode *known_inode(struct fs *fs, const struct nfs_fh *in, const char *name)
+struct inode *change_known_inode(struct fs *fs, const struct nfs_fh *in, const char *name)
 {
 	struct inode *dir = inode_table_find(fs->inodes, in), *i = NULL;
 
@@ -398,7 +397,7 @@ bool changes_take(struct changes *cs, struct nfs_call *call, uint64_t generation
 	if (has_child(call->proc)) {
 		if (!broker_lookup_of_nfs(call, &lookup))
 			return false;
-		child = known_inode(cs->fs, &call->fh, call->name);
+		child = change_known_inode(cs->fs, &call->fh, call->name);
 	}
 	c = child && is_for_server(cs->fs, call, child->type) ? NULL : new_change(cs, call, generation);
 	if (c && child)

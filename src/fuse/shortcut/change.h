@@ -117,6 +117,9 @@ struct change {
 /* The change does not wait any more. Takes its call; NULL if that was given up. */
 struct nfs_call *change_take_call(struct change *c);
 
+/* The inode that the directory is known to have under this name, with a reference; NULL if that is not known. */
+struct inode *change_known_inode(struct fs *fs, const struct nfs_fh *dir, const char *name);
+
 /* Sends the change to the sidecar, or first the question for its child, if that is not known. The reply ends it. */
 void change_begin(struct change *c, const struct change_message *m, const struct broker_lookup *child);
 
