@@ -165,9 +165,9 @@ class Names(Local):
                 f"  {calls['passthrough']:.2f} RPCs")
         reached = []
         for path, other, goal in self.goals(cell):
-            got = middle[other] / middle[path]
-            reached.append({"path": path, "beside": other, "goal": goal, "ratio": got})
-            line += f"; {path} {got:.2f} of {other}, goal {goal:g}: {'met' if got >= goal else 'missed'}"
+            got, floor = (middle[other] / middle[mine] for mine in (path, "floor"))
+            reached.append({"path": path, "beside": other, "goal": goal, "ratio": got, "floor": floor})
+            line += f"; {path} {got:.2f} of {other}, goal {goal:g}: " + ("met" if got >= goal else f"missed, floor {floor:.2f}")
         if before:
             line += "; before: " + ", ".join(f"{path} x{before[path] / middle[path]:.2f}" for path in self.ours if path in before)
         print(line, flush=True)
