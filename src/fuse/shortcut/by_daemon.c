@@ -104,17 +104,21 @@ static bool is_naming(const struct change *c)
 }
 
 /*
- * True if the daemon must leave the RENAME to the sidecar: a server that remembers may have the file open whose name is
- * taken, and must look at what was renamed.
+ * True for a RENAME that the daemon must leave to the sidecar: a server that remembers may have the file open whose
+ * name is taken, and must look at what was renamed.
  */
 static bool is_for_sidecar(const struct change *c)
 {
 	struct fs *fs = c->changes->fs;
-	struct inode *replaced = fs_server_remembers(fs) ? change_known_inode(fs, &c->fh2, c->call->name2) : NULL;
-	bool replaces = replaced != NULL;
+	struct inode *replaced;
+	bool replaces;
 
+	if (c->proc != NFS_RENAME || !fs_server_remembers(fs))
+		return false;
+	replaced = change_known_inode(fs, &c->fh2, c->call->name2);
+	replaces = replaced != NULL;
 	(void)inode_unref(fs->inodes, replaced);
-	return fs_server_remembers(fs) && (replaces || c->doubt.child.len == 0);
+	return replaces || c->doubt.child.len == 0;
 }
 
 /* What the daemon must be allowed to do to the file, as enum broker_set; 0: the sidecar makes the change. */
@@ -122,7 +126,7 @@ static uint32_t kinds_of(const struct change *c, const struct change_message *m)
 {
 	if (c->proc == NFS_SETATTR)
 		return setattr_is_whole(&m->body.setattr) ? m->body.setattr.set : 0;
-	return is_naming(c) && !(c->proc == NFS_RENAME && is_for_sidecar(c)) ? BROKER_SET_NAMES : 0;
+	return is_naming(c) && !is_for_sidecar(c) ? BROKER_SET_NAMES : 0;
 }
 
 /* A looker by which the setter may make the change; NULL if there is none. */

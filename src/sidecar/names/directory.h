@@ -49,8 +49,7 @@ bool names_are_flags(uint32_t flags);
 int names_open(int dir, const char *name);
 
 /*
- * Opens the directory of that name for reading, which will not change its atime. -EPERM without CAP_FOWNER, or as
- * names_open().
+ * Opens the directory of that name for reading, as names_open() does, with O_NOATIME. -EPERM without CAP_FOWNER.
  */
 int names_open_directory(int dir, const char *name);
 
