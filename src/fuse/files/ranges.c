@@ -45,7 +45,8 @@ static struct range_request *range_request_new(fuse_req_t req, fuse_ino_t ino, c
 		operation_refuse(req, ENOMEM);
 		return NULL;
 	}
-	request_init_file(&q->p.r, req, ino, f);
+	request_init_open(&q->p.r, req, ino, &f->as);
+	request_groups(&q->p.r);
 	q->p.done = on_range;
 	return q;
 }

@@ -50,8 +50,7 @@ static void op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t offset, s
 		operation_refuse(req, ENOMEM);
 		return;
 	}
-	request_init_open(&q->p.r, req, ino, &f->cred);
-	q->p.r.has_groups = f->has_groups;
+	request_init_open(&q->p.r, req, ino, &f->as);
 	q->p.r.unannounced = true; /* fs/fuse/file.c fuse_direct_IO waits for it in a way of its own */
 	q->p.offset = (uint64_t)offset;
 	q->p.size = size;

@@ -138,7 +138,8 @@ static void make_stable(fuse_req_t req, fuse_ino_t ino, struct file *f, bool clo
 		operation_refuse(req, ENOMEM);
 		return;
 	}
-	request_init_file(&s->r, req, ino, f);
+	request_init_open(&s->r, req, ino, &f->as);
+	request_groups(&s->r);
 	s->r.unannounced = closes;
 	if (write_log_dirty(&s->r.inode->writes))
 		s->r.operation.path = OPERATION_BY_SERVER;

@@ -98,7 +98,8 @@ static void op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 		operation_refuse(req, ENOMEM);
 		return;
 	}
-	request_init_file(&q->p.r, req, ino, f);
+	request_init_open(&q->p.r, req, ino, &f->as);
+	request_groups(&q->p.r);
 	q->p.r.unannounced = true;
 	q->p.buf = buf;
 	q->p.offset = (uint64_t)offset;

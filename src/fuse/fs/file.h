@@ -11,8 +11,7 @@
 struct file {
 	struct opened opened; /* in the inode's list */
 	struct inode *inode;
-	struct nfs_cred cred; /* the opener's credential, which reads and writes use */
-	bool has_groups;      /* cred includes the groups; a local open for reading may not need them */
+	struct opened_as as;
 	enum open_path path;
 	bool write;
 	bool quiet; /* close(2) sends no FLUSH (FOPEN_NOFLUSH); RELEASE alone tells of the close */

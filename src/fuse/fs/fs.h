@@ -124,6 +124,20 @@ static inline pid_t fs_caller_pid(const struct fs *fs, fuse_req_t req)
 	return fs->namespaces.sees_callers ? fuse_req_ctx(req)->pid : 0;
 }
 
+/* The thread that made a request, and its ids then, as the request has them. */
+struct caller {
+	pid_t pid; /* 0: the number would mean another process here */
+	uid_t uid; /* of the filesystem, as the gid */
+	gid_t gid;
+};
+
+/* The credential that requests about an open file or directory use, and who opened it. */
+struct opened_as {
+	struct nfs_cred cred; /* as the server gets the ids */
+	bool has_groups;      /* cred includes the groups; an open that nobody's groups decide needs none */
+	struct caller opener;
+};
+
 /* The open file or directory of a request. */
 static inline struct opened *fs_opened(const struct fs *fs, const struct fuse_file_info *fi)
 {

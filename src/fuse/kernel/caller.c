@@ -131,15 +131,14 @@ static int read_status(pid_t pid, char *buf, size_t size)
 	return r < 0 ? r : (int)MIN(pread_text(f->fd, buf, size), 0);
 }
 
-int caller_groups(pid_t pid, gid_t *ret, int room)
+/* The groups of a text of /proc/PID/status. */
+static int groups(const char *status, gid_t *ret, int room)
 {
 	static const char name[] = "\nGroups:";
-	char text[4096], *p, *end;
-	int n = 0, r = pid <= 0 ? -ESRCH : read_status(pid, text, sizeof(text));
+	const char *p = strstr(status, name);
+	char *end;
+	int n = 0;
 
-	if (r < 0)
-		return r;
-	p = strstr(text, name);
 	if (!p)
 		return -EIO;
 	/* strtoul() would skip the line end, too. */
@@ -152,6 +151,35 @@ int caller_groups(pid_t pid, gid_t *ret, int room)
 			return -EIO;
 	}
 	return n;
+}
+
+int caller_groups(pid_t pid, gid_t *ret, int room)
+{
+	char text[4096];
+	int r = pid <= 0 ? -ESRCH : read_status(pid, text, sizeof(text));
+
+	return r < 0 ? r : groups(text, ret, room);
+}
+
+/* True if the line has this id as the filesystem's, the last one of four. */
+static bool has_id(const char *status, const char *name, unsigned id)
+{
+	const char *line = strstr(status, name);
+	unsigned of_files;
+
+	return line && sscanf(line + strlen(name), " %*u %*u %*u %u", &of_files) == 1 && of_files == id;
+}
+
+int caller_groups_if(pid_t pid, uid_t uid, gid_t gid, gid_t *ret, int room)
+{
+	char text[4096];
+	int r = pid <= 0 ? -ESRCH : read_status(pid, text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	if (!has_id(text, "\nUid:", uid) || !has_id(text, "\nGid:", gid))
+		return -ESRCH;
+	return groups(text, ret, room);
 }
 
 /* ---- the owner of the machine ---- */

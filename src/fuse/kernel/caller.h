@@ -44,3 +44,9 @@ bool caller_is_admin(pid_t pid);
  * and it opens the file for each request.
  */
 int caller_groups(pid_t pid, gid_t *ret, int room);
+
+/*
+ * The same for the caller of an earlier request, who had these filesystem ids. -ESRCH if the thread has others by now:
+ * then the number may be another's. A thread of the same user and group may stand for one that has ended.
+ */
+int caller_groups_if(pid_t pid, uid_t uid, gid_t gid, gid_t *ret, int room);

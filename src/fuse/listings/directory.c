@@ -16,12 +16,6 @@ struct directory *directory_of(const struct fs *fs, const struct fuse_file_info 
 	return CONTAINER_OF(fs_opened(fs, fi), struct directory, opened);
 }
 
-void directory_begin(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct directory *d)
-{
-	request_init_open(r, req, ino, &d->cred);
-	r->has_groups = d->has_groups;
-}
-
 void directory_unref(struct directory *d)
 {
 	if (atomic_fetch_sub(&d->refs, 1) > 1)
@@ -45,7 +39,7 @@ static void close_directory(struct fs *fs, struct directory *d)
 	}
 	{
 		LOCKED(&d->lock);
-		batch_keep(fs, d->inode, &d->cred, &d->batch);
+		batch_keep(fs, d->inode, &d->as.cred, &d->batch);
 	}
 	directory_unref(d);
 }
@@ -74,13 +68,12 @@ static void reply_opendir(struct opendir_request *o, enum listing_use use)
 	d->opened.free = free_opened;
 	d->inode = i;
 	d->refs = 1;
-	d->cred = o->r.call.cred;
-	d->has_groups = o->r.has_groups;
+	d->as = request_opened_as(&o->r);
 	(void)pthread_mutex_init(&d->lock, NULL);
 	o->fi.fh = d->opened.number;
 	listing_open(o->r.fs, i, &d->opened, use, &o->fi);
 	d->fills = o->fi.cache_readdir;
-	d->ready = use == LISTING_KEEP && batch_take_kept(o->r.fs, i, &d->cred, &d->batch);
+	d->ready = use == LISTING_KEEP && batch_take_kept(o->r.fs, i, &d->as.cred, &d->batch);
 	request_count(&o->r);
 	if (fuse_reply_open(o->r.req, &o->fi) < 0)
 		close_directory(o->r.fs, d);
@@ -321,7 +314,7 @@ static void op_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fus
 		operation_refuse(req, ENOMEM);
 		return;
 	}
-	directory_begin(&s->r, req, ino, directory_of(fs, fi));
+	request_init_open(&s->r, req, ino, &directory_of(fs, fi)->as);
 	request_groups(&s->r);
 	body = (struct broker_sync_dir){.fh = request_broker_fh(&s->r.inode->fh),
 		.cred = request_broker_cred(&s->r.call.cred)};

@@ -21,8 +21,7 @@ struct directory {
 	struct opened opened; /* in the inode's list */
 	struct inode *inode;  /* no reference: the kernel remembers the inode while the directory is open */
 	atomic_uint refs;     /* one of the open directory, and one per request: after its reply the kernel may close */
-	struct nfs_cred cred; /* the opener's; constant */
-	bool has_groups;      /* cred includes the groups; an open that nobody's groups decide needs none; constant */
+	struct opened_as as;  /* constant */
 	bool fills;           /* the kernel copies the answers into its listing; constant */
 	pthread_mutex_t lock;
 	struct batch batch;
@@ -34,12 +33,6 @@ struct directory {
 };
 
 struct directory *directory_of(const struct fs *fs, const struct fuse_file_info *fi);
-
-/*
- * Fills a zeroed request about an open directory. Where the opener's groups were not read, request_groups() reads those
- * of the caller.
- */
-void directory_begin(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct directory *d);
 
 void directory_unref(struct directory *d);
 

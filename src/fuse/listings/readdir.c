@@ -344,7 +344,7 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 		operation_refuse(req, ENOMEM);
 		return;
 	}
-	directory_begin(&q->r, req, ino, d);
+	request_init_open(&q->r, req, ino, &d->as);
 	q->dir = d;
 	q->size = size;
 	q->offset = (uint64_t)offset;

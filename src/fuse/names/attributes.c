@@ -283,12 +283,10 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 		return;
 	}
 	r = &s->p.r;
-	if (fi) {
-		request_init_open(r, req, ino, &file_of(fuse_req_userdata(req), fi)->cred);
-		r->has_groups = file_of(r->fs, fi)->has_groups;
-	} else {
+	if (fi)
+		request_init_open(r, req, ino, &file_of(fuse_req_userdata(req), fi)->as);
+	else
 		request_init_ids(r, req, ino);
-	}
 	s->p.by_open = fi != NULL;
 	s->p.restart = restart_setattr;
 	s->p.done = attr_done;

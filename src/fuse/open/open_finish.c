@@ -121,8 +121,7 @@ static void take_credential(struct open_request *o, enum open_path path)
 {
 	if (o->file->write && path != OPEN_PATH_PASSTHROUGH)
 		request_groups(&o->r);
-	o->file->cred = o->r.call.cred;
-	o->file->has_groups = o->r.has_groups;
+	o->file->as = request_opened_as(&o->r);
 }
 
 /* Fills the open file for this path. The caller holds the inode's lock. */

@@ -43,7 +43,7 @@ void op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	idle_ids_trim(fs->idle);
 	if (f->write) {
 		/* Pages of a mapping are written after the last FLUSH, so only RELEASE can commit them. */
-		inode_writes_commit_unwaited(fs, i, &f->cred);
+		inode_writes_commit_unwaited(fs, i, &f->as.cred);
 		/*
 		 * Nobody waits for the server's look: close(2) sent no FLUSH, a mapping wrote after close(2), or the
 		 * closing process was killed before the server had looked.

@@ -23,17 +23,21 @@ static void set_inode(struct request *r, fuse_req_t req, fuse_ino_t ino)
 	r->call.fh = r->inode->fh;
 }
 
-void request_init_open(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred)
+void request_init_open(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct opened_as *as)
 {
 	set_inode(r, req, ino);
-	r->call.cred = *cred;
+	r->call.cred = as->cred;
+	r->has_groups = as->has_groups;
+	r->opener = as->opener;
 }
 
-void request_init_file(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct file *f)
+struct opened_as request_opened_as(const struct request *r)
 {
-	request_init_open(r, req, ino, &f->cred);
-	r->has_groups = f->has_groups;
-	request_groups(r);
+	const struct fuse_ctx *ctx = fuse_req_ctx(r->req);
+
+	return (struct opened_as){.cred = r->call.cred,
+		.has_groups = r->has_groups,
+		.opener = {fs_caller_pid(r->fs, r->req), ctx->uid, ctx->gid}};
 }
 
 void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino)
@@ -42,9 +46,18 @@ void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino)
 
 	const struct namespaces *n = &((struct fs *)fuse_req_userdata(req))->namespaces;
 
-	request_init_open(r, req, ino,
-		&(struct nfs_cred){.uid = namespaces_uid_to_server(n, ctx->uid),
-			.gid = namespaces_gid_to_server(n, ctx->gid)});
+	set_inode(r, req, ino);
+	r->call.cred.uid = namespaces_uid_to_server(n, ctx->uid);
+	r->call.cred.gid = namespaces_gid_to_server(n, ctx->gid);
+}
+
+static int read_groups(const struct request *r, gid_t *ret)
+{
+	pid_t pid = fs_caller_pid(r->fs, r->req);
+	const struct caller *o = &r->opener;
+	int n = o->pid == pid ? -ESRCH : caller_groups_if(o->pid, o->uid, o->gid, ret, NFS_GROUPS_MAX);
+
+	return n < 0 ? caller_groups(pid, ret, NFS_GROUPS_MAX) : n;
 }
 
 void request_groups(struct request *r)
@@ -56,7 +69,7 @@ void request_groups(struct request *r)
 	if (r->has_groups)
 		return;
 	r->has_groups = true;
-	n = caller_groups(fs_caller_pid(r->fs, r->req), cred->groups, NFS_GROUPS_MAX);
+	n = read_groups(r, cred->groups);
 	if (n < 0)
 		r->fs->counters.groups_unknown++;
 	else

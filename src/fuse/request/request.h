@@ -20,9 +20,10 @@ struct request {
 	struct inode *inode;        /* the inode that the kernel named; a reference */
 	struct inode *inode2;       /* RENAME, LINK: the directory of the new name; a reference */
 	bool has_groups;            /* call.cred includes the groups, or they cannot be found out */
-	bool groups_later;          /* request_groups_if_needed() */
-	bool unannounced;           /* the kernel sends no FUSE_INTERRUPT: FLUSH at exit, asynchronous READ and WRITE */
-	uint64_t unknown_since;     /* ms: when a caller that /proc does not show got a signal; 0: no signal */
+	struct caller opener;   /* of the open file whose credential call.cred is; pid 0: the caller's, or unknown */
+	bool groups_later;      /* request_groups_if_needed() */
+	bool unannounced;       /* the kernel sends no FUSE_INTERRUPT: FLUSH at exit, asynchronous READ and WRITE */
+	uint64_t unknown_since; /* ms: when a caller that /proc does not show got a signal; 0: no signal */
 	char *name, *name2;
 	void (*then)(struct request *r); /* after request_find_entry() */
 	struct inode *removing; /* UNLINK, RENAME: the file that loses a name; OPENs wait (open_hold.h); a reference */
@@ -48,17 +49,20 @@ struct request {
  */
 int request_init(struct request *r, fuse_req_t req, fuse_ino_t ino, const char *name, const char *name2);
 
-/* The same without names and with this credential, an open file's, in place of the caller's. Cannot fail. */
-void request_init_open(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct nfs_cred *cred);
+/* The same without names, and with the credential of an open file or directory in place of the caller's. Cannot fail.
+ */
+void request_init_open(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct opened_as *as);
 
-/* The same for an open file. If the opener's groups were not read, reads the groups of the caller. */
-struct file;
-void request_init_file(struct request *r, fuse_req_t req, fuse_ino_t ino, const struct file *f);
+/* What later requests about the file or directory need that this request opens. */
+struct opened_as request_opened_as(const struct request *r);
 
 /* The same with the caller's uid and gid, but without groups: request_groups() reads them from /proc. */
 void request_init_ids(struct request *r, fuse_req_t req, fuse_ino_t ino);
 
-/* Completes the AUTH_UNIX credential with up to 16 groups of the caller, unless it has them already. */
+/*
+ * Completes the AUTH_UNIX credential with up to 16 groups, unless it has them already: the caller's, or those of the
+ * thread that has opened the file, as long as that thread lives and has the same ids.
+ */
 void request_groups(struct request *r);
 
 /*

@@ -185,6 +185,26 @@ static void a_pid_that_is_used_again_is_another_caller(void **state)
 	assert_int_equal(waitpid(second, &status, 0), second);
 }
 
+static void an_opener_has_the_ids_that_he_had(void **state)
+{
+	uid_t uid = geteuid();
+	gid_t gid = getegid(), said[2];
+	pid_t opener;
+	int status;
+
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(caller_groups_if(0, uid, gid, said, 2), -ESRCH);
+	opener = child_in(0, 1000001);
+	assert_int_equal(caller_groups_if(opener, uid, gid, said, 2), 1);
+	assert_int_equal(said[0], 1000001);
+	assert_int_equal(caller_groups_if(opener, uid + 1, gid, said, 2), -ESRCH);
+	assert_int_equal(caller_groups_if(opener, uid, gid + 1, said, 2), -ESRCH);
+	assert_int_equal(kill(opener, SIGKILL), 0);
+	assert_int_equal(waitpid(opener, &status, 0), opener);
+	assert_true(caller_groups_if(opener, uid, gid, said, 2) < 0);
+}
+
 static void nobody_is_unknown(void **state)
 {
 	assert_int_equal(caller_state(0), CALLER_UNKNOWN);
@@ -200,6 +220,7 @@ int main(void)
 		cmocka_unit_test(groups_are_those_of_the_thread),
 		cmocka_unit_test(as_many_groups_as_there_is_room_for),
 		cmocka_unit_test(a_pid_that_is_used_again_is_another_caller),
+		cmocka_unit_test(an_opener_has_the_ids_that_he_had),
 		cmocka_unit_test(nobody_is_unknown),
 	};
 
