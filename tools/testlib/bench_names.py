@@ -1,4 +1,5 @@
 """tools/bench names: operations on names and small files, beside the server's own directory and the floor of FUSE."""
+import contextlib
 import itertools
 import json
 import os
@@ -19,6 +20,7 @@ OURS = {"passthrough": "local=passthrough,commit=fsync", "commit=close": "local=
         "remote": "local=off"}
 SOCKETS = {"sidecar": "/run/testenv/sidecar-metrics.sock", "mount": "/run/testenv/mount-metrics.sock"}
 WITH_METRICS = {"passthrough": OURS["passthrough"], "metrics": f"{OURS['passthrough']},metrics={SOCKETS['mount']}"}
+QUIET_LOOK, QUIET_WORK, QUIET_MOST = 0.12, 0.001, 3  # seconds; a look must be longer than MEMORY_TICK_MS
 READ_EVERY = 1       # seconds; Prometheus' own default is 60
 METRICS_GOAL = 0.98  # of the speed without
 # The export has fsid=0: it is NFSv4's root.
@@ -27,6 +29,28 @@ KERNEL = {"nfs3": ("nfs", "vers=3,nolock,proto=tcp,mountproto=tcp,addr=127.0.0.1
 MEANING = {"native": "the server's own directory", "floor": "FUSE with names in memory and data passed through",
            **{name: f"localiofs, {options}" for name, options in {**OURS, **WITH_METRICS}.items()},
            "nfs3": "the kernel's NFSv3 client with LOCALIO", "nfs4.2": "the kernel's NFSv4.2 client with LOCALIO"}
+
+
+def work():
+    """Seconds of the CPUs that the other processes of the environment have used."""
+    seconds = 0
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        with contextlib.suppress(OSError):  # it has ended
+            seconds += 0 if pid == os.getpid() else time.clock_gettime(~pid << 3 | 2)  # clock_getcpuclockid(3)
+    return seconds
+
+
+def wait_until_quiet():
+    """What was done before has come to an end, such as the looks of a server that remembers. Returns its seconds of CPU."""
+    first, end = work(), time.monotonic() + QUIET_MOST
+    last = first
+    while time.monotonic() < end:
+        time.sleep(QUIET_LOOK)
+        now = work()
+        if now - last < QUIET_WORK:
+            return now - first
+        last = now
+    return last - first
 
 
 class Names(Local):
@@ -84,17 +108,19 @@ class Names(Local):
         return {key: after[key] - before[key] for key in never if after[key] != before[key]}
 
     def one(self, path, cell):
-        """Microseconds and RPCs per item."""
+        """Per item: microseconds, RPCs, and microseconds of the CPUs that the mount, the sidecar and the server worked later."""
         folder = self.paths[path] / f"of-{path.replace('=', '-')}" / str(next(self.numbers))
         folder.mkdir(parents=True)
         cell.prepare(folder)
         if cell.cold:
             os.sync()
             Path("/proc/sys/vm/drop_caches").write_text("3")
+        wait_until_quiet()
         before = self.lib.status(self.paths[path]) if path in self.ours else None
         begin = time.perf_counter()
         told = cell.measure(folder)
         seconds = told if isinstance(told, float) else time.perf_counter() - begin
+        later = wait_until_quiet() if before else None
         rpcs = None
         if before:
             after = self.lib.status(self.paths[path])
@@ -104,7 +130,7 @@ class Names(Local):
                      for status in (before, after)]
             rpcs = (calls[1] - calls[0]) / cell.items
         shutil.rmtree(folder)
-        return seconds / cell.items * 1e6, rpcs
+        return seconds / cell.items * 1e6, rpcs, later and later / cell.items * 1e6
 
     # ---- the table ----
 
@@ -127,7 +153,8 @@ class Names(Local):
         table = []
         try:
             print(f"# {self.context()}, pinned to {self.options.cpus} CPU{'s' * (self.options.cpus > 1)}; microseconds per "
-                  "item (speed beside native), RPCs per item by passthrough", flush=True)
+                  "item (speed beside native); of passthrough RPCs per item, and microseconds of the CPU per item afterwards",
+                  flush=True)
             print(f"{'':32} {'native':>9} " + " ".join(f"{name:>16}" for name in self.paths if name != "native"), flush=True)
             for cell in self.cells:
                 if not self.options.only or any(word in cell.name for word in self.options.only):
@@ -150,19 +177,21 @@ class Names(Local):
         return 0
 
     def measure_cell(self, cell, before):
-        values, rpcs = {path: [] for path in self.paths}, {path: [] for path in self.ours}
+        values = {path: [] for path in self.paths}
+        rpcs, later = ({path: [] for path in self.ours} for _ in range(2))
         for _ in range(self.options.rounds):
             for path in self.paths:
-                microseconds, calls = self.one(path, cell)
+                microseconds, calls, work_later = self.one(path, cell)
                 values[path].append(microseconds)
                 if calls is not None:
                     rpcs[path].append(calls)
+                    later[path].append(work_later)
         middle = {path: statistics.median(some) for path, some in values.items()}
-        calls = {path: statistics.median(some) for path, some in rpcs.items()}
+        calls, later = ({path: statistics.median(some) for path, some in all_of.items()} for all_of in (rpcs, later))
         ratio = {path: middle["native"] / value for path, value in middle.items()}
         columns = [f"{number(middle[path])} ({ratio[path]:.2f})" for path in self.paths if path != "native"]
         line = (f"{cell.name:32} {number(middle['native']):>9} " + " ".join(f"{column:>16}" for column in columns) +
-                f"  {calls['passthrough']:.2f} RPCs")
+                f"  {calls['passthrough']:.2f} RPCs, {later['passthrough']:.1f} later")
         reached = []
         for path, other, goal in self.goals(cell):
             got, floor = (middle[other] / middle[mine] for mine in (path, "floor"))
@@ -172,4 +201,4 @@ class Names(Local):
             line += "; before: " + ", ".join(f"{path} x{before[path] / middle[path]:.2f}" for path in self.ours if path in before)
         print(line, flush=True)
         return {"group": cell.group, "name": cell.name, "unit": "us", "values": values, "median": middle, "ratio": ratio,
-                "rpcs": calls, "goals": reached}
+                "rpcs": calls, "later": later, "goals": reached}
