@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuzz.h"
-#include "sidecar/ganesha/handle_ganesha.h"
-#include "sidecar/knfsd/handle_knfsd.h"
+#include "handle/handle_ganesha.h"
+#include "handle/handle_knfsd.h"
 
 static void check_handle(enum reason reason, const struct nfs_handle *h)
 {

@@ -90,11 +90,6 @@ int export_mount_check(const struct export_mount *m, const char *path)
 	return fd < 0 ? fd : filesystem_id_check(fd, &m->id);
 }
 
-union file_handle_room {
-	struct file_handle handle;
-	char bytes[sizeof(struct file_handle) + NFS_HANDLE_MAX_KERNEL];
-};
-
 static int open_handle(int mount, const struct nfs_handle *h, int flags)
 {
 	union file_handle_room u = {.bytes = {0}};
@@ -117,12 +112,9 @@ static int open_handle(int mount, const struct nfs_handle *h, int flags)
  */
 static bool is_own_handle(int fd, const struct nfs_handle *h)
 {
-	union file_handle_room u = {.handle.handle_bytes = NFS_HANDLE_MAX_KERNEL};
-	int mount_id;
+	struct nfs_handle own;
 
-	return name_to_handle_at(fd, "", &u.handle, &mount_id, AT_EMPTY_PATH) == 0 &&
-	       u.handle.handle_type == h->kernel_type && u.handle.handle_bytes == h->kernel_length &&
-	       memcmp(u.bytes + offsetof(struct file_handle, f_handle), h->kernel, h->kernel_length) == 0;
+	return nfs_handle_read(fd, &own) >= 0 && nfs_handle_is_same_file(&own, h);
 }
 
 static int open_own_handle(int mount, const struct nfs_handle *h, int flags)
@@ -189,20 +181,6 @@ void export_mount_keep(struct export_mount *m, const struct nfs_handle *h, int f
 int export_mount_file(const struct export_mount *m, const struct nfs_handle *h)
 {
 	return open_own_handle(m->root, h, O_PATH);
-}
-
-int export_mount_handle(int fd, struct nfs_handle *ret)
-{
-	union file_handle_room u = {.handle.handle_bytes = NFS_HANDLE_MAX_KERNEL};
-	int mount_id;
-
-	if (name_to_handle_at(fd, "", &u.handle, &mount_id, AT_EMPTY_PATH) < 0)
-		return -errno;
-	ret->is_root = false;
-	ret->kernel_type = u.handle.handle_type;
-	ret->kernel_length = u.handle.handle_bytes;
-	memcpy(ret->kernel, u.bytes + offsetof(struct file_handle, f_handle), u.handle.handle_bytes);
-	return 0;
 }
 
 int export_mount_open_file(const struct export_mount *m, const struct nfs_handle *h, enum export_mount_open how)

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 
 #include "sidecar/backing/filesystem_id.h"
-#include "sidecar/backing/nfs_handle.h"
+#include "handle/nfs_handle.h"
 
 struct export_mount {
 	atomic_uint refs;
@@ -76,9 +76,6 @@ void export_mount_keep(struct export_mount *m, const struct nfs_handle *h, int f
 
 /* As export_mount_directory(), of any file. */
 int export_mount_file(const struct export_mount *m, const struct nfs_handle *h);
-
-/* Replaces the file's part of a handle by the handle of the file behind the descriptor. 0 or a negative errno. */
-int export_mount_handle(int fd, struct nfs_handle *ret);
 
 enum export_mount_open {
 	EXPORT_MOUNT_READ,

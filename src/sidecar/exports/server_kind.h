@@ -12,7 +12,7 @@
 #include "sidecar/conf/conf_tree.h"
 #include "sidecar/exports/export_table.h"
 #include "sidecar/backing/filesystem_id.h"
-#include "sidecar/backing/nfs_handle.h"
+#include "handle/nfs_handle.h"
 
 /* The properties of a regular file or a directory that decide about access. */
 struct access_file {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sidecar/ganesha/ganesha_conf.h"
-#include "sidecar/ganesha/handle_ganesha.h"
+#include "handle/handle_ganesha.h"
 #include "sidecar/ganesha/names_ganesha.h"
 #include "sidecar/ganesha/rights_ganesha.h"
 

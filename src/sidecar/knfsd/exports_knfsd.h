@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "sidecar/exports/export_table.h"
-#include "sidecar/backing/nfs_handle.h"
+#include "handle/nfs_handle.h"
 
 /*
  * The options of the path for the domain (names_knfsd.h): 1, and replaces the options in *perms that the cache has; 0

@@ -14,7 +14,7 @@
 #include "base/whole_io.h"
 #include "sidecar/etab/etab.h"
 #include "sidecar/knfsd/exports_knfsd.h"
-#include "sidecar/knfsd/handle_knfsd.h"
+#include "handle/handle_knfsd.h"
 #include "sidecar/knfsd/names_knfsd.h"
 #include "sidecar/host/nfs_server.h"
 #include "sidecar/knfsd/rights_knfsd.h"

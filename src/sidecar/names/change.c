@@ -231,7 +231,7 @@ bool name_change_victim(struct name_change *c, struct broker_fh *ret)
 	struct nfs_handle handle = c->at.handle;
 
 	return open_victim(c) >= 0 && has_victim(c) && has_one_name(&c->victim) &&
-	       export_mount_handle(c->file, &handle) >= 0 && c->server->encode(&handle, ret) >= 0;
+	       nfs_handle_read(c->file, &handle) >= 0 && c->server->encode(&handle, ret) >= 0;
 }
 
 static int remove_name(const struct name_change *c)
@@ -340,7 +340,7 @@ static void tell_file(struct name_change *c)
 
 	if (c->file < 0 || (victim && S_ISDIR(c->victim.st_mode)) || grant_attributes(c->file, &stx, &reply->attr) < 0)
 		return;
-	if (victim && (stx.stx_nlink == 0 || export_mount_handle(c->file, &handle) < 0 ||
+	if (victim && (stx.stx_nlink == 0 || nfs_handle_read(c->file, &handle) < 0 ||
 			      c->server->encode(&handle, &reply->fh) < 0))
 		reply->attr = (struct broker_attr){0};
 	else

@@ -33,25 +33,6 @@ bool names_are_flags(uint32_t flags)
 	return (flags & ~(uint32_t)(BROKER_CHANGE_LAZY | BROKER_CHANGE_EXCLUSIVE | BROKER_CHANGE_DIRECTORY)) == 0;
 }
 
-static int open_here(int dir, const char *name, uint64_t flags)
-{
-	struct open_how how = {.flags = flags | O_NOFOLLOW | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_MAGICLINKS};
-	long fd = syscall(SYS_openat2, dir, name, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
-int names_open(int dir, const char *name)
-{
-	return open_here(dir, name, O_PATH);
-}
-
-int names_open_directory(int dir, const char *name)
-{
-	return open_here(dir, name, O_RDONLY | O_DIRECTORY | O_NOATIME);
-}
-
 static void take_attributes(struct names_directory *d, const struct statx *s)
 {
 	d->mode = s->stx_mode;
@@ -76,7 +57,7 @@ static void begin(struct names_directory *d)
 static int find_turn(struct names_directory *d, const struct location *at)
 {
 	struct nfs_handle own = at->handle;
-	int r = own.is_root ? export_mount_handle(at->mount->root, &own) : 0;
+	int r = own.is_root ? nfs_handle_read(at->mount->root, &own) : 0;
 
 	if (r >= 0)
 		d->turn = keyed_hash(own.kernel, own.kernel_length);
@@ -233,19 +214,4 @@ int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret)
 		}
 	*ret = sum;
 	return size < 0 ? -errno : 0;
-}
-
-uint32_t names_directory_empty(int fd)
-{
-	_Alignas(struct dirent64) char entries[512];
-	ssize_t size = getdents64(fd, entries, sizeof(entries));
-
-	for (ssize_t at = 0; at < size;) {
-		const struct dirent64 *e = (const struct dirent64 *)(entries + at);
-
-		if (!is_dot(e->d_name))
-			return 0;
-		at += e->d_reclen;
-	}
-	return size > 0 && getdents64(fd, entries, sizeof(entries)) == 0 ? BROKER_ATTR_EMPTY : 0;
 }

@@ -9,6 +9,7 @@
 
 #include <sys/stat.h>
 
+#include "setattr/names_open.h"
 #include "sidecar/grant/grant.h"
 #include "sidecar/names/alone.h"
 #include "table/keyed_hash.h"
@@ -40,18 +41,6 @@ bool names_is_plain(const char *name, size_t room);
  * flag may forbid what the sidecar would do.
  */
 bool names_are_flags(uint32_t flags);
-
-/*
- * Opens the file that has the plain name in the directory, with the thread's present credentials: an O_PATH descriptor,
- * which opens no device, follows no symbolic link and waits for no lease. -EXDEV for a mount point, or another negative
- * errno.
- */
-int names_open(int dir, const char *name);
-
-/*
- * Opens the directory of that name for reading, as names_open() does, with O_NOATIME. -EPERM without CAP_FOWNER.
- */
-int names_open_directory(int dir, const char *name);
 
 /*
  * Opens the directory at a place that lasts as long as *ret, of which this sets the first two members; with its
@@ -98,9 +87,6 @@ ssize_t names_directory_read(int fd, void *ret, size_t room);
  * -E2BIG for more than BROKER_MAX_DIGEST names. May wait for a disk.
  */
 int names_directory_digest(int fd, const struct hash_key *key, uint64_t *ret);
-
-/* BROKER_ATTR_EMPTY, if the directory behind this descriptor, which is not O_PATH, has no name; or 0. */
-uint32_t names_directory_empty(int fd);
 
 /* fsync(2), by which the names are stable. 0 or a negative errno. */
 int names_directory_sync(const struct names_directory *d);

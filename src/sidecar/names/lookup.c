@@ -68,7 +68,7 @@ static int describe(const struct name_change *c, int fd, struct broker_attr *ret
 	if (makedev(stx.stx_dev_major, stx.stx_dev_minor) != c->dir.device ||
 		(stx.stx_attributes & (STATX_ATTR_MOUNT_ROOT | STATX_ATTR_AUTOMOUNT)) != 0)
 		return -EXDEV;
-	r = export_mount_handle(fd, &h);
+	r = nfs_handle_read(fd, &h);
 	return r < 0 ? r : c->server->encode(&h, ret_fh);
 }
 

@@ -55,7 +55,7 @@ static int describe(struct name_change *c, int fd, mode_t type)
 	if (r >= 0 && (c->made.open.attr.mode & S_IFMT) != type)
 		r = -ESTALE;
 	if (r >= 0)
-		r = export_mount_handle(fd, &handle);
+		r = nfs_handle_read(fd, &handle);
 	return r < 0 ? r : c->server->encode(&handle, &c->made.fh);
 }
 

@@ -492,7 +492,7 @@ static bool find_fid(const struct export_mount *m, const struct nfs_handle *h, s
 	struct event_fid *ret)
 {
 	if (h->is_root) {
-		if (export_mount_handle(m->root, root) < 0)
+		if (nfs_handle_read(m->root, root) < 0)
 			return false;
 		h = root;
 	}

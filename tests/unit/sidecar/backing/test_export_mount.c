@@ -46,7 +46,7 @@ static struct nfs_handle handle_of(const char *path)
 	_cleanup_close_ int fd = open(path, O_PATH | O_CLOEXEC);
 	struct nfs_handle h = {0};
 
-	assert_int_equal(export_mount_handle(fd, &h), 0);
+	assert_int_equal(nfs_handle_read(fd, &h), 0);
 	return h;
 }
 

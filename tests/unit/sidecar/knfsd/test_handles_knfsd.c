@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/knfsd/handle_knfsd.h"
+#include "handle/handle_knfsd.h"
 #include "sidecar/knfsd/knfsd.h"
 #include "base/util.h"
 

@@ -12,7 +12,7 @@
 
 #include "localiofs/broker_protocol.h"
 #include "localiofs/reason.h"
-#include "sidecar/backing/nfs_handle.h"
+#include "handle/nfs_handle.h"
 
 /* enum fsid_source and mk_fsid() of fs/nfsd/nfsfh.h */
 enum knfsd_fsid {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sidecar/knfsd/handle_knfsd.h"
+#include "handle/handle_knfsd.h"
 
 #include <string.h>
 

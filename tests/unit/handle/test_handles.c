@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sidecar/ganesha/handle_ganesha.h"
+#include "handle/handle_ganesha.h"
 #include "base/util.h"
 
 /* Seen on the wire from NFS-Ganesha 4.3 on ext4, export 78: the export's root and a file. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-#include "sidecar/ganesha/handle_ganesha.h"
+#include "handle/handle_ganesha.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The parts of an NFS file handle: the filesystem (and the export) in the server's own encoding, and the file in the
- * kernel's encoding. A value. The bytes come from a client; only their lengths have been checked.
+ * kernel's encoding. A value. The bytes come from a client, or from a server; only their lengths have been
+ * checked.
  */
 #pragma once
 
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "localiofs/broker_protocol.h"
 
 #define NFS_HANDLE_MAX_FSID   24
 #define NFS_HANDLE_MAX_KERNEL 64
@@ -29,3 +33,24 @@ static inline bool nfs_handle_is_same_file(const struct nfs_handle *a, const str
 	return a->is_root == b->is_root && a->kernel_type == b->kernel_type && a->kernel_length == b->kernel_length &&
 	       memcmp(a->kernel, b->kernel, a->kernel_length) == 0;
 }
+
+/* A kernel's handle as open_by_handle_at(2) takes it. */
+union file_handle_room {
+	struct file_handle handle;
+	char bytes[sizeof(struct file_handle) + NFS_HANDLE_MAX_KERNEL];
+};
+
+/* Replaces the file's part of a handle by the handle of the file behind the descriptor. 0 or a negative errno. */
+int nfs_handle_read(int fd, struct nfs_handle *ret);
+
+/*
+ * The server's handle of the file with this kernel handle, of which only that part is read, in the filesystem and the
+ * export of the file that the server's handle known names. 0, or a negative errno if there is none of this form.
+ */
+int nfs_handle_of_kernel(const struct broker_fh *known, const struct nfs_handle *kernel, struct broker_fh *ret);
+
+/*
+ * True if the server's handle dir is that of the directory behind the descriptor, and nfs_handle_of_kernel() makes the
+ * server's handles of the files in it.
+ */
+bool nfs_handle_is_of(const struct broker_fh *dir, int fd);

@@ -13,7 +13,7 @@
 
 #include "localiofs/broker_protocol.h"
 #include "localiofs/reason.h"
-#include "sidecar/backing/nfs_handle.h"
+#include "handle/nfs_handle.h"
 
 /* enum fsid_type of fsal_api.h, without the types that need options for which no grants are given. */
 enum ganesha_fsid {
