@@ -211,7 +211,9 @@ struct broker_open_reply {
 	 * filesystem ids set_uid and set_gid and no other groups. An error is no answer: then SETATTR gives the answer,
 	 * as for all changes of files with set-id bits or without a name.
 	 *
-	 * The same with BROKER_SET_NAMES of a directory, as long as set_uid owns it: REMOVE, and RENAME inside it.
+	 * The same with BROKER_SET_NAMES of a directory, as long as set_uid owns it: REMOVE, and RENAME inside it. With
+	 * BROKER_SET_MKDIR also mkdir(2), by the thread of HELLO alone: while the directory is watched, notices of the
+	 * new one are complete from its beginning.
 	 */
 	uint32_t may_set;
 	uint32_t set_uid, set_gid;
@@ -421,7 +423,9 @@ enum broker_set {
 	BROKER_SET_MTIME = 16, /* to mtime_sec and mtime_nsec */
 	BROKER_SET_ATIME_NOW = 32,
 	BROKER_SET_MTIME_NOW = 64,
-	BROKER_SET_NAMES = 128, /* no kind of attributes, only of may_set: the names of a directory */
+	/* No kinds of attributes, only of may_set: the names of a directory, and new directories in it. */
+	BROKER_SET_NAMES = 128,
+	BROKER_SET_MKDIR = 256,
 };
 
 struct broker_setattr {

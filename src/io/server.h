@@ -103,6 +103,7 @@ struct nfs_call {
 	bool by_setter;  /* and that was this daemon, in the sidecar's place (fuse/setter) */
 	bool watched;    /* the sidecar sends notices of changes of fh; MKDIR: of new_fh */
 	bool no_acl;     /* the sidecar says that fh, of LOOKUP or GETATTR, or new_fh, of MKDIR, has no ACL */
+	uint64_t born;   /* MKDIR that this daemon has made: fs.born from before; or 0 */
 	bool empty;      /* MKDIR: and that new_fh had no name when it was watched already */
 	bool has_attr;
 	struct nfs_attr attr; /* of the object; LOOKUP, CREATE...: of the new object */

@@ -73,7 +73,13 @@ struct fs {
 	struct lease *lease;               /* NULL: the kernel cannot be made to forget names, or there is no probe */
 	atomic_uint_fast64_t forgot;       /* attr_clock() right before the kernel last forgot all names */
 	atomic_uint_fast64_t leased;       /* lease.h: the number of the present lease; 0: there is none */
-	atomic_uint_fast64_t leased_from;  /* attr_clock(): answers to questions from before count for no lease */
+	/*
+	 * lease.h: the lease of directories that the daemon has made, without an answer that they are watched; 0: there
+	 * is none. Whether there are any.
+	 */
+	atomic_uint_fast64_t born;
+	atomic_bool has_born;
+	atomic_uint_fast64_t leased_from; /* attr_clock(): answers to questions from before count for no lease */
 	/*
 	 * Found by the opener's thread id: the inode.generation for which an open has made the thread walk again, then
 	 * the inode.generation that the thread has found; 0: none.

@@ -97,8 +97,8 @@ bool known_is_watched(const struct fs *fs, const struct inode *i)
 {
 	const struct mount_options *o = fs->options;
 
-	return i->known.lease != 0 && i->known.lease == fs->leased && i->known.asked >= fs->went_stale &&
-	       !o->nonotices && !o->noac && o->acdirmax > 0;
+	return i->known.lease != 0 && (i->known.lease == fs->leased || i->known.lease == fs->born) &&
+	       i->known.asked >= fs->went_stale && !o->nonotices && !o->noac && o->acdirmax > 0;
 }
 
 /* Which answers say that notices come. The caller holds the inode's lock. */
@@ -109,6 +109,9 @@ static void learn_watch(const struct fs *fs, struct inode *i, bool same, bool wa
 	} else if (watched && i->type == S_IFDIR && asked >= fs->leased_from) {
 		if (i->known.lease != fs->leased)
 			known_company_comes(i, false);
+		if (i->known.born && i->known.lease != fs->born)
+			known_no_more_whole(i);
+		i->known.born = false;
 		i->known.lease = fs->leased;
 	}
 }

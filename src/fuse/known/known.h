@@ -181,6 +181,9 @@ enum known_noticed {
 
 void known_own_name(struct fs *fs, const struct inode *dir, const char *name, const struct nfs_fh *fh);
 
+/* Every notice of the name is news from now on, whatever this mount has made of the name before. */
+void known_name_is_noticed(struct fs *fs, const struct inode *dir, const char *name);
+
 /*
  * A name in the directory, or the attributes of the inode have changed. overdue: LATER is no answer. The kernel forgets
  * the attributes if need be; does not wait.
@@ -380,9 +383,10 @@ bool known_has_no_file_acl(struct fs *fs, struct inode *i);
  * A directory that this mount has made is known whole, as far as the sidecar has found it empty: it has no names but
  * those that known_may_have() was told before they were made. That ends with the directory's epoch, after KNOWN_MADE
  * names, and with a name that somebody else has made; and nobody relies on it while the directory is not watched.
- * mkdir: the answered call; known_attributes() has got its attributes.
+ * mkdir: the answered call; known_attributes() has got its attributes. If this daemon itself has made the directory, it
+ * is watched without an answer that says so (lease.h).
  */
-void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64_t asked);
+void known_new_directory(struct fs *fs, struct inode *dir, const struct nfs_call *mkdir, uint64_t asked);
 void known_may_have(struct inode *dir, const char *name);
 
 /*

@@ -40,21 +40,25 @@ static bool lacks(const struct fs *fs, const struct inode *dir, uint64_t epoch, 
 	       !number_set_has(&w->names, number_of(name));
 }
 
-/* The caller holds the directory's lock. */
-static void no_more_whole(struct inode *dir)
+void known_no_more_whole(struct inode *dir)
 {
 	if (dir->known.whole)
 		number_set_clear(&dir->known.whole->names);
 	free(STEAL_PTR(dir->known.whole));
 }
 
-void known_new_directory(struct inode *dir, const struct nfs_call *mkdir, uint64_t asked)
+void known_new_directory(struct fs *fs, struct inode *dir, const struct nfs_call *mkdir, uint64_t asked)
 {
 	LOCKED(&dir->lock);
 	if (known_is_outdated(dir, asked) || !attr_memory_is_version(&dir->attrs, &mkdir->attr))
 		return;
+	if (mkdir->born != 0) {
+		dir->known.lease = mkdir->born;
+		dir->known.born = true;
+		fs->has_born = true;
+	}
 	dir->known.no_acl |= mkdir->no_acl;
-	no_more_whole(dir);
+	known_no_more_whole(dir);
 	if (mkdir->empty) {
 		if (!dir->known.company_noticed)
 			dir->known.company_ms = 0;
@@ -70,7 +74,7 @@ void known_may_have(struct inode *dir, const char *name)
 	struct known_whole *w = dir->known.whole;
 
 	if (w && (w->epoch != dir->known.epoch || number_set_add(&w->names, number_of(name), KNOWN_MADE) < 0))
-		no_more_whole(dir);
+		known_no_more_whole(dir);
 }
 
 /*
@@ -84,7 +88,7 @@ static void put_name(struct fs *fs, struct inode *dir, const char *name, const s
 	size_t size = name_key(&k, dir, dir->known.epoch, name);
 
 	if (fh && lacks(fs, dir, dir->known.epoch, name)) /* somebody else has made it */
-		no_more_whole(dir);
+		known_no_more_whole(dir);
 	cache_put(fs->names, &k, size, fh ? fh : &nobody, sizeof(*fh));
 }
 

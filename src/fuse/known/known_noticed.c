@@ -32,6 +32,14 @@ void known_own_name(struct fs *fs, const struct inode *dir, const char *name, co
 	cache_put(fs->own_names, &k, size, &own, sizeof(own));
 }
 
+void known_name_is_noticed(struct fs *fs, const struct inode *dir, const char *name)
+{
+	struct known_key k;
+	size_t size = own_key(&k, dir, name);
+
+	cache_drop(fs->own_names, &k, size);
+}
+
 /* True if this mount itself has made of the name what the notice says. */
 static bool is_own(struct fs *fs, const struct inode *dir, const struct known_notice *n)
 {
@@ -45,17 +53,6 @@ static bool is_own(struct fs *fs, const struct inode *dir, const struct known_no
 	if (!cache_get(fs->own_names, &k, size, &own, sizeof(own)) || time_since(own.made_ms, work_ms()) > KNOWN_OWN_MS)
 		return false;
 	return n->fh.len == 0 ? own.fh.len == 0 : nfs_fh_equal(&own.fh, &n->fh);
-}
-
-static void forget_own(struct fs *fs, const struct inode *dir, const struct known_notice *n)
-{
-	struct known_key k;
-	size_t size;
-
-	if (!n->name)
-		return;
-	size = own_key(&k, dir, n->name);
-	cache_drop(fs->own_names, &k, size);
 }
 
 /* The caller holds the inode's lock. */
@@ -107,8 +104,8 @@ enum known_noticed known_notice_name(struct fs *fs, struct inode *dir, const str
 		else
 			r = on_change(fs, dir);
 	}
-	if (!own)
-		forget_own(fs, dir, n);
+	if (!own && n->name)
+		known_name_is_noticed(fs, dir, n->name);
 	if (expires)
 		known_version_expires(fs, dir);
 	return r;

@@ -36,6 +36,9 @@ bool known_is_believed(const struct fs *fs, const struct inode *i);
 /* True if notices of the changes of the directory come, so that its names need no question. */
 bool known_is_watched(const struct fs *fs, const struct inode *i);
 
+/* The directory may have names that nobody has told. The caller holds the lock. */
+void known_no_more_whole(struct inode *dir);
+
 /* True if the remembered names and rights of the directory's epoch may be believed. */
 bool known_names_are_believed(const struct fs *fs, const struct inode *dir);
 

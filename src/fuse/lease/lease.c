@@ -86,6 +86,14 @@ static void forget(struct lease *l)
 		l->forgets = true;
 }
 
+/* The sidecar must say again of the directories that the daemon has made that they are watched. */
+static void doubt_born(struct lease *l)
+{
+	l->fs->born = ++l->number;
+	if (atomic_exchange(&l->fs->has_born, false))
+		forget(l);
+}
+
 static void end(struct lease *l, const char *why, unsigned rest_ms)
 {
 	l->wanted = false;
@@ -93,7 +101,7 @@ static void end(struct lease *l, const char *why, unsigned rest_ms)
 	drop_all(l);
 	if (l->fs->leased == 0)
 		return;
-	l->fs->leased = 0;
+	l->fs->leased = l->fs->born = 0;
 	log_debug("the lease on names ends: %s", why);
 	forget_now(l);
 }
@@ -106,7 +114,7 @@ static void end_unused(struct lease *l)
 	if (l->fs->leased == 0 || time_since(l->used_ms, work_ms()) <= KNOWN_WATCHED_MS + LEASE_SPARE_MS)
 		return;
 	log_debug("the lease on names ends: it is not used");
-	l->fs->leased = 0;
+	l->fs->leased = l->fs->born = 0;
 	l->wanted = false;
 	drop_all(l);
 }
@@ -124,6 +132,7 @@ static void on_ping_answered(struct broker_call *call, int error, const void *bo
 		return;
 	l->fs->leased_from = attr_clock_tick();
 	l->fs->leased = ++l->number;
+	l->fs->born = ++l->number;
 	log_debug("the lease on names begins");
 }
 
@@ -211,6 +220,8 @@ static bool obey(struct lease *l, struct inode *i, const struct broker_notice *n
 		return false;
 	if (r == NOTICED_FORGET)
 		forget(l);
+	if (r != NOTICED_OWN && n->kind != BROKER_NOTICE_ATTR)
+		doubt_born(l);
 	if (r != NOTICED_OWN)
 		count_change(l);
 	return true;
@@ -248,9 +259,10 @@ void lease_notice(struct fs *fs, const struct broker_notice *n)
 		return;
 	/* Answers on their way may be older than the change, and no inode remembers that. */
 	i = inode_table_find(fs->inodes, &fh);
-	if (!i)
+	if (!i) {
 		fs->leased_from = attr_clock_tick();
-	else if (obey(l, i, n, false) || (!keep(l, i, n) && obey(l, i, n, true)))
+		doubt_born(l); /* it may be of a directory that the daemon is making */
+	} else if (obey(l, i, n, false) || (!keep(l, i, n) && obey(l, i, n, true)))
 		(void)inode_unref(fs->inodes, i);
 }
 

@@ -15,6 +15,12 @@
  * not know the directory, the answer was asked for before fs.leased_from. If it arrives after, the notice takes back
  * what the answer said. A notice thus needs no comparison of numbers.
  *
+ * A directory that the daemon itself has made is watched from the event of its making, without an answer that says so
+ * (own_threads.h), and has a lease of its own (fs.born): the daemon takes what had the name right after for the new
+ * directory. Somebody may have put another one there. So that lease ends, for all of these directories, with each
+ * foreign change of names, and with each notice of an unknown directory, which may be the one that the daemon is
+ * making.
+ *
  * The kernel is made to forget by FUSE_NOTIFY_INC_EPOCH alone, at most once per LEASE_FORGET_MS. It takes no lock.
  * FUSE_NOTIFY_INVAL_ENTRY would spare the other names, but waits for the lock of the directory, which a user can hold
  * for ever, with a getdents(2) into memory that never comes.

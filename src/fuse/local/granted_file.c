@@ -94,13 +94,13 @@ struct granted_file *granted_file_ref(struct granted_file *g)
 	return g;
 }
 
-int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
+int granted_file_attributes_of(const struct fs *fs, int fd, struct nfs_attr *ret)
 {
 	struct stat st;
 
-	if (fstat(g->file.fd, &st) < 0)
+	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!namespaces_owner_to_server(&g->fs->namespaces, &st.st_uid, &st.st_gid))
+	if (!namespaces_owner_to_server(&fs->namespaces, &st.st_uid, &st.st_gid))
 		return -EOPNOTSUPP;
 	*ret = (struct nfs_attr){.mode = st.st_mode,
 		.nlink = (uint32_t)st.st_nlink,
@@ -108,7 +108,7 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
 		.gid = st.st_gid,
 		.size = (uint64_t)st.st_size,
 		.used = (uint64_t)st.st_blocks * 512,
-		.fsid = g->fs->fsid,
+		.fsid = fs->fsid,
 		.fileid = st.st_ino,
 		.rdev_major = major(st.st_rdev),
 		.rdev_minor = minor(st.st_rdev),
@@ -116,6 +116,11 @@ int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
 		.mtime = st.st_mtim,
 		.ctime = st.st_ctim};
 	return 0;
+}
+
+int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret)
+{
+	return granted_file_attributes_of(g->fs, g->file.fd, ret);
 }
 
 struct granted_file *granted_file_of(const struct fs *fs, struct inode *i)

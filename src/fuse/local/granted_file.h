@@ -85,6 +85,9 @@ struct granted_file *granted_file_ref(struct granted_file *g);
  */
 int granted_file_attributes(const struct granted_file *g, struct nfs_attr *ret);
 
+/* The same of a descriptor in the backing filesystem. */
+int granted_file_attributes_of(const struct fs *fs, int fd, struct nfs_attr *ret);
+
 /* Returns a reference to the inode's granted file, or NULL if it is not of the mount's present session. */
 struct granted_file *granted_file_of(const struct fs *fs, struct inode *i);
 

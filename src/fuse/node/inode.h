@@ -48,10 +48,11 @@ struct known {
 	uint64_t openers; /* of a file: advances when the set of users who may open the file may have changed */
 	uint64_t lease;   /* of a directory: the lease (fs.leased) in which notices of its changes come; 0: none */
 	bool no_acl : 1;  /* it has no ACL in this epoch */
-	bool owner_searches : 1;  /* of a directory in a mount for one user (fs.one_user), its owner: may search it in
-				     this epoch */
-	bool asks_acl : 1;        /* the server should be asked for the directory's ACL: known_asks_acl() */
-	bool mixed : 1;           /* the kernel was told different attributes meanwhile, and may believe any of them */
+	bool owner_searches : 1; /* of a directory in a mount for one user (fs.one_user), its owner: may search it in
+				    this epoch */
+	bool born : 1;           /* of a directory: lease is one of fs.born, as no answer has said that it is watched */
+	bool asks_acl : 1;       /* the server should be asked for the directory's ACL: known_asks_acl() */
+	bool mixed : 1;          /* the kernel was told different attributes meanwhile, and may believe any of them */
 	bool company_noticed : 1; /* a notice told of that change; else notices have begun within that time */
 	uint8_t foreign;          /* of a directory: changes by others since foreign_ms, up to UINT8_MAX */
 	unsigned walks;       /* names looked for in the directory in this epoch, or since an ACL answer was dropped */

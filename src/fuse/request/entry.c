@@ -283,7 +283,7 @@ int request_make_entry(struct request *r, const char *name, struct fuse_entry_pa
 	fill_attributes(r, i, ret);
 	known_named(r->fs, i, r->inode2 ? r->inode2 : r->inode, name, &r->entry_attr.ctime);
 	if (r->call.proc == NFS_MKDIR && nfs_fh_equal(&r->call.new_fh, &i->fh))
-		known_new_directory(i, &r->call, r->asked);
+		known_new_directory(r->fs, i, &r->call, r->asked);
 	/* The kernel must ask with GETATTR, whose handler makes the server look at the file. */
 	if (server_refresh_needed(r->fs, i)) {
 		known_doubt(i);

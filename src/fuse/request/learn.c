@@ -143,7 +143,10 @@ static void learn_own_names(struct request *r)
 		known_own_name(fs, r->inode, call->name, NULL);
 		break;
 	default:
-		if (call->new_fh.len > 0)
+		/* No notice comes of a directory that the daemon has made: one of its name and handle is foreign. */
+		if (call->born != 0)
+			known_name_is_noticed(fs, r->inode, call->name);
+		else if (call->new_fh.len > 0)
 			known_own_name(fs, r->inode, call->name, &call->new_fh);
 		break;
 	}
@@ -300,7 +303,7 @@ void learn_from_making(struct request *r)
 
 void learn_from_answer(struct request *r)
 {
-	if (r->call.watched)
+	if (r->call.watched || r->call.born != 0)
 		lease_want(r->fs);
 	if (r->changes) {
 		look_for_directory(r);

@@ -4,6 +4,7 @@
 #include <cap-ng.h>
 #include <fcntl.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <sys/fsuid.h>
@@ -14,7 +15,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fuse/fs/convert.h"
+#include "handle/nfs_handle.h"
 #include "setattr/access_acl.h"
+#include "setattr/names_open.h"
 #include "setattr/setattr.h"
 
 struct setter {
@@ -28,7 +32,7 @@ struct setter {
 	bool lost; /* it is not known whom */
 
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
+	sem_t wake;              /* once per job, and for the end */
 	struct setter_job *next; /* that the thread has to take, or NULL */
 	bool changing;           /* the thread is changing a file, and may wait */
 	bool stopping;
@@ -74,12 +78,14 @@ static bool may_change(const struct setter_job *job, const struct stat *st)
 	return S_ISREG(st->st_mode) && st->st_nlink > 0 && setattr_leaves_set_id(&job->body, st->st_mode);
 }
 
-/* REMOVE, RMDIR, or RENAME inside the directory. */
+/* MKDIR, REMOVE, RMDIR, or RENAME inside the directory. */
 static int change_name(int dir, const struct nfs_call *call, bool replaces)
 {
 	int r;
 
-	if (call->proc == NFS_RENAME)
+	if (call->proc == NFS_MKDIR)
+		r = mkdirat(dir, call->name, call->args.sattr.mode);
+	else if (call->proc == NFS_RENAME)
 		r = renameat2(dir, call->name, dir, call->name2, replaces ? 0 : RENAME_NOREPLACE);
 	else
 		r = unlinkat(dir, call->name, call->proc == NFS_RMDIR ? AT_REMOVEDIR : 0);
@@ -102,6 +108,27 @@ static int change(struct setter *s, struct setter_job *job)
 			   : setattr_apply(g->file.fd, &job->body);
 }
 
+/*
+ * The directory that has the new name now; what else may have it, the client looks up. Whoever has put another
+ * directory there since, or a name into it, is told of by a notice (lease.h). The ACL comes after the attributes: a
+ * later one changes those.
+ */
+static void describe_made(struct setter_job *job)
+{
+	const struct granted_file *g = job->file;
+	const struct broker_fh dir = request_broker_fh(&job->naming->fh);
+	struct setter_made *made = &job->made;
+	_cleanup_close_ int fd = names_open(g->file.fd, job->naming->name);
+	struct nfs_handle handle;
+	struct broker_fh fh;
+
+	if (fd < 0 || granted_file_attributes_of(g->fs, fd, &made->attr) < 0 || !S_ISDIR(made->attr.mode) ||
+		nfs_handle_read(fd, &handle) < 0 || nfs_handle_of_kernel(&dir, &handle, &fh) < 0)
+		return;
+	made->no_acl = access_acl_of_directory(fd) != 0;
+	(void)nfs_fh_of_broker(&fh, &made->fh);
+}
+
 /* ---- the thread ---- */
 
 /* The next job; NULL at the end. */
@@ -109,9 +136,9 @@ static struct setter_job *wait_for_job(struct setter *s)
 {
 	struct setter_job *job;
 
+	while (sem_wait(&s->wake) < 0)
+		;
 	LOCKED(&s->lock);
-	while (!s->next && !s->stopping)
-		(void)pthread_cond_wait(&s->wake, &s->lock);
 	job = STEAL_PTR(s->next);
 	s->changing = job != NULL;
 	return job;
@@ -131,6 +158,9 @@ static void make(struct setter *s, struct setter_job *job)
 	int r = change(s, job);
 	bool known = r >= 0 && granted_file_attributes(g, &after) >= 0;
 
+	if (r >= 0 && job->naming && job->naming->proc == NFS_MKDIR)
+		describe_made(job);
+
 	/* An ACL that is set later changes the attributes. */
 	job->no_acl = known && job->naming && access_acl_of_directory(g->file.fd) != 0;
 
@@ -148,7 +178,8 @@ static void *run(void *arg)
 
 	(void)prctl(PR_SET_NAME, "setter", 0, 0, 0);
 	s->number = (pid_t)syscall(SYS_gettid);
-	s->able = raise_capabilities() == 0 && is_user(0, 0) && getgroups(0, NULL) == 0;
+	s->able = raise_capabilities() == 0 && is_user(0, 0) && getgroups(0, NULL) == 0 && unshare(CLONE_FS) == 0;
+	(void)umask(0);
 	(void)sem_post(&s->started);
 	while ((job = wait_for_job(s)) != NULL)
 		make(s, job);
@@ -174,7 +205,7 @@ int setter_new(struct setter **ret)
 	if (!s)
 		return -ENOMEM;
 	(void)pthread_mutex_init(&s->lock, NULL);
-	(void)pthread_cond_init(&s->wake, NULL);
+	(void)sem_init(&s->wake, 0, 0);
 	(void)sem_init(&s->started, 0, 0);
 	r = -pthread_create(&s->thread, NULL, run, s);
 	if (r < 0) {
@@ -197,8 +228,8 @@ void setter_stop(struct setter *s)
 	{
 		LOCKED(&s->lock);
 		s->stopping = true;
-		(void)pthread_cond_signal(&s->wake);
 	}
+	(void)sem_post(&s->wake);
 	(void)pthread_join(s->thread, NULL);
 }
 
@@ -208,7 +239,7 @@ struct setter *setter_free(struct setter *s)
 		return NULL;
 	setter_stop(s);
 	(void)sem_destroy(&s->started);
-	(void)pthread_cond_destroy(&s->wake);
+	(void)sem_destroy(&s->wake);
 	(void)pthread_mutex_destroy(&s->lock);
 	free(s);
 	return NULL;
@@ -227,6 +258,6 @@ bool setter_take(struct setter *s, struct setter_job *job)
 			return false;
 		s->next = job;
 	}
-	(void)pthread_cond_signal(&s->wake); /* without the lock, for which the thread would have to wait first */
+	(void)sem_post(&s->wake); /* without the lock, for which the thread would have to wait first */
 	return true;
 }

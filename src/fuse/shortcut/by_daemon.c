@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 #include "fuse/shortcut/change.h"
 
+#include <sys/stat.h>
+
 #include "base/clock.h"
 #include "fuse/fs/convert.h"
 #include "fuse/known/known.h"
 #include "fuse/local/granted_file.h"
 #include "fuse/local/idle_ids.h"
 #include "fuse/shortcut/shortcut.h"
+#include "handle/nfs_handle.h"
 #include "setattr/setattr.h"
 
 #define NO_ASKING_MS 1000 /* after a directory of which no descriptor has come, as of any on such a filesystem */
@@ -52,7 +55,7 @@ static struct nfs_wcc wcc_of(const struct setter_job *job, const struct nfs_attr
 /* The server does not know of the change. */
 static void tell_memory(const struct change *c, const struct nfs_attr *after)
 {
-	struct memory_directory seen = {.taker = c->job.naming ? &c->cred : NULL};
+	struct memory_directory seen = {.taker = c->job.naming && c->proc != NFS_MKDIR ? &c->cred : NULL};
 	struct memory *memory = c->changes->memory;
 
 	if (after) {
@@ -62,6 +65,20 @@ static void tell_memory(const struct change *c, const struct nfs_attr *after)
 	memory_directory_changed(memory, &c->fh, &seen);
 	if (c->proc == NFS_RENAME && c->doubt.child.len > 0)
 		memory_changed(memory, &c->doubt.child);
+}
+
+static void take_made(const struct change *c, struct nfs_call *call)
+{
+	const struct setter_made *made = &c->job.made;
+
+	call->new_fh = made->fh;
+	call->has_attr = made->fh.len > 0;
+	if (!call->has_attr)
+		return;
+	call->attr = made->attr;
+	call->no_acl = made->no_acl;
+	call->empty = true;
+	call->born = c->born;
 }
 
 static void take_result(const struct change *c, const struct nfs_attr *after, struct nfs_call *call)
@@ -74,6 +91,8 @@ static void take_result(const struct change *c, const struct nfs_attr *after, st
 	call->dir = c->job.naming ? wcc_of(&c->job, after) : (struct nfs_wcc){0};
 	if (c->proc == NFS_RENAME)
 		call->dir2 = call->dir;
+	if (c->proc == NFS_MKDIR)
+		take_made(c, call);
 }
 
 /* The setter's thread has done the job, or has changed nothing. */
@@ -100,7 +119,7 @@ static bool is_naming(const struct change *c)
 {
 	if (c->proc == NFS_REMOVE)
 		return !fs_server_remembers(c->changes->fs);
-	return c->proc == NFS_RMDIR || (c->proc == NFS_RENAME && nfs_fh_equal(&c->fh, &c->fh2));
+	return c->proc == NFS_MKDIR || c->proc == NFS_RMDIR || (c->proc == NFS_RENAME && nfs_fh_equal(&c->fh, &c->fh2));
 }
 
 /*
@@ -126,7 +145,12 @@ static uint32_t kinds_of(const struct change *c, const struct change_message *m)
 {
 	if (c->proc == NFS_SETATTR)
 		return setattr_is_whole(&m->body.setattr) ? m->body.setattr.set : 0;
-	return is_naming(c) && !is_for_sidecar(c) ? BROKER_SET_NAMES : 0;
+	if (!is_naming(c) || is_for_sidecar(c))
+		return 0;
+	if (c->proc != NFS_MKDIR)
+		return BROKER_SET_NAMES;
+	/* The servers have rules of their own for set-id bits and the sticky bit. */
+	return (m->body.make.mode & ~(uint32_t)(S_IFMT | 0777)) == 0 ? BROKER_SET_NAMES | BROKER_SET_MKDIR : 0;
 }
 
 /* A looker by which the setter may make the change; NULL if there is none. */
@@ -136,9 +160,9 @@ static struct granted_file *file_to_change(const struct change *c, uint32_t kind
 	struct inode *i = inode_table_find(fs->inodes, &c->fh);
 	struct granted_file *g = NULL;
 
-	if (i && (kinds != BROKER_SET_NAMES || known_has_notices(fs, i)))
+	if (i && ((kinds & BROKER_SET_NAMES) == 0 || known_has_notices(fs, i)))
 		g = granted_file_to_set(fs, i, kinds, c->cred.uid, c->cred.gid);
-	if (g && kinds == BROKER_SET_NAMES)
+	if (g && (kinds & BROKER_SET_NAMES) != 0)
 		idle_ids_looked(i);
 	(void)inode_unref(fs->inodes, i);
 	return g;
@@ -148,12 +172,14 @@ bool change_by_daemon(struct change *c, const struct change_message *m)
 {
 	struct fs *fs = c->changes->fs;
 	uint32_t kinds = fs->setter && change_is_lazy(fs) ? kinds_of(c, m) : 0;
-	struct granted_file *g = kinds != 0 ? file_to_change(c, kinds) : NULL;
+	struct granted_file *g;
 
+	c->born = fs->born; /* before the look whether the directory is watched */
+	g = kinds != 0 ? file_to_change(c, kinds) : NULL;
 	if (!g)
 		return false;
 	c->job = (struct setter_job){.file = g, .replaces = !fs_server_remembers(fs), .done = on_job_done};
-	if (kinds == BROKER_SET_NAMES)
+	if ((kinds & BROKER_SET_NAMES) != 0)
 		c->job.naming = c->call;
 	else
 		c->job.body = m->body.setattr;
@@ -179,7 +205,10 @@ struct wish {
 /* Also one by which the daemon may change nothing: so the sidecar is not asked again. */
 static void take_looker(const struct wish *w, const struct broker_open_reply *reply, int *fd)
 {
-	const struct setting setting = {.kinds = reply->may_set,
+	const struct broker_fh fh = request_broker_fh(&w->dir);
+	/* For a new directory the setter tells the handle that the server would. */
+	const uint32_t unable = nfs_handle_is_of(&fh, *fd) ? 0 : BROKER_SET_MKDIR;
+	const struct setting setting = {.kinds = reply->may_set & ~unable,
 		.asked = true,
 		.uid = w->uid,
 		.gid = w->gid,

@@ -243,6 +243,8 @@ static void on_made(struct broker_call *broker, int error, const void *body)
 	on_opened(c, made->error == 0 ? call : NULL, &made->open, broker->fd);
 	if (call && made->reason == REASON_NONE)
 		change_take_made(c->changes->fs, made, call);
+	if (call && made->reason == REASON_NONE && made->error == 0)
+		change_ask_directory(c, call);
 	end(c, call, made->error, made->reason, &made->dir, &after);
 }
 

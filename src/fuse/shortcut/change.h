@@ -110,6 +110,7 @@ struct change {
 	struct nfs_cred cred;
 	struct nfs_fh fh, fh2; /* fh2.len 0: it has none */
 	uint64_t generation;   /* of the session */
+	uint64_t born;         /* fs.born before the daemon made the change */
 	uint64_t since;        /* now_ms() */
 	uint64_t asked_ms;     /* now_ms() when the caller was last asked */
 };
@@ -144,9 +145,9 @@ bool changes_housekeep(struct changes *cs);
 /* ---- by_daemon.c ---- */
 
 /*
- * True if the daemon makes the change, which may have ended by then. SETATTR of one kind of attributes; RMDIR, and
- * RENAME inside one directory; REMOVE, too, unless the server remembers: the sidecar alone can prove that no process
- * has the file open. Names only in a directory with notices, of which the daemon knows what it had before.
+ * True if the daemon makes the change, which may have ended by then. SETATTR of one kind of attributes; MKDIR, RMDIR,
+ * and RENAME inside one directory; REMOVE, too, unless the server remembers: the sidecar alone can prove that no
+ * process has the file open. Names only in a directory with notices, of which the daemon knows what it had before.
  */
 bool change_by_daemon(struct change *c, const struct change_message *m);
 

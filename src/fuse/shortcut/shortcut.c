@@ -390,6 +390,7 @@ static void submit(struct server *server, struct nfs_call *call)
 	struct shortcut *s = of_server(server);
 
 	call->watched = call->no_acl = call->empty = call->by_setter = false;
+	call->born = 0;
 	if (!takes_shortcut(s, call))
 		to_server(&s->memory, call);
 }

@@ -104,8 +104,8 @@ void name_change_look_into(struct name_change *c);
 uint32_t name_change_may_set(const struct grant_context *g);
 
 /*
- * BROKER_SET_NAMES, if a client may change names of the directory by itself as the squashed user: the owner, about whom
- * neither groups nor an ACL have a say. Else 0.
+ * BROKER_SET_NAMES and BROKER_SET_MKDIR, if a client may change names of the directory by itself as the squashed user:
+ * the owner, about whom neither groups nor an ACL have a say. Else 0.
  */
 uint32_t name_change_may_name(const struct grant_context *g, const struct broker_attr *dir,
 	const struct broker_cred *cred);

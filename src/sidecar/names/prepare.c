@@ -129,7 +129,7 @@ uint32_t name_change_may_set(const struct grant_context *g)
 uint32_t name_change_may_name(const struct grant_context *g, const struct broker_attr *dir,
 	const struct broker_cred *cred)
 {
-	return g->at->perms.write && dir->uid == cred->uid ? BROKER_SET_NAMES : 0;
+	return g->at->perms.write && dir->uid == cred->uid ? BROKER_SET_NAMES | BROKER_SET_MKDIR : 0;
 }
 
 static int prepare_setattr(struct name_change *c, const struct grant_context *g)

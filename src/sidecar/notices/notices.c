@@ -62,29 +62,10 @@ struct listener {
 
 /* ---- what happened, to whom ---- */
 
-void own_threads_add(struct own_threads *own, pid_t thread)
-{
-	unsigned n = atomic_load(&own->count);
-
-	/* The session's threads add themselves, perhaps at once. */
-	do {
-		if (n == NOTICES_THREADS)
-			return;
-	} while (!atomic_compare_exchange_weak(&own->count, &n, n + 1));
-	atomic_store(&own->ids[n], thread);
-}
-
 /* True if the session's client has asked for the change, and it was no write: a write's reply says no attributes. */
 static bool is_own(const struct listener *l, const struct notice_event *e)
 {
-	unsigned n = atomic_load(&l->own->count);
-
-	if ((e->mask & FAN_CLOSE_WRITE) != 0)
-		return false;
-	for (unsigned i = 0; i < n; i++)
-		if (atomic_load(&l->own->ids[i]) == e->thread)
-			return true;
-	return false;
+	return (e->mask & FAN_CLOSE_WRITE) == 0 && own_threads_have(l->own, e->thread);
 }
 
 /* The caller holds the lock. */
@@ -186,6 +167,21 @@ static void add_name(struct listener *l, const struct told *dir, const struct no
 		c->state = BROKER_NAME_UNKNOWN;
 }
 
+/* The client's own thread has made a directory, which the client takes for watched. The caller holds the lock. */
+static void watch_new(struct listener *l, const struct notice_event *e)
+{
+	const struct told *dir = told_find(&l->told, &e->dir);
+
+	if (dir != NULL && !told_add_beside(&l->told, dir, &e->object))
+		put_in_doubt(l);
+}
+
+/* The kernel merges the events of making and of removing a directory: it is gone then. */
+static bool is_new_directory(const struct notice_event *e)
+{
+	return (e->mask & (FAN_ONDIR | FAN_CREATE | FAN_DELETE)) == (FAN_ONDIR | FAN_CREATE);
+}
+
 /* The caller holds the lock. */
 static void distribute(struct notices *n, const struct notice_event *e)
 {
@@ -199,6 +195,8 @@ static void distribute(struct notices *n, const struct notice_event *e)
 		t = (changes & EVENT_NAME) != 0 && !own ? told_find(&l->told, &e->dir) : NULL;
 		if (t != NULL)
 			add_name(l, t, e);
+		if (is_new_directory(e) && own_threads_is_setter(l->own, e->thread))
+			watch_new(l, e);
 		t = (changes & EVENT_ATTRIBUTES) != 0 ? told_find(&l->told, &e->object) : NULL;
 		if (t != NULL)
 			add_attributes(l, t, own);

@@ -22,34 +22,20 @@
  */
 #pragma once
 
-#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "net/wake.h"
 #include "sidecar/backing/export_mount.h"
+#include "sidecar/notices/own_threads.h"
 #include "sidecar/notices/told.h"
 
 #define NOTICES_QUEUE     256 /* waiting notices of a session, in 140 KB; with more it is in doubt */
 #define NOTICES_OVERFLOWS 3
 #define NOTICES_REST_MS   30000
-#define NOTICES_THREADS   19 /* the session's two, its workers, and one of the client's */
-#define NOTICES_PAUSE_MS  1  /* after events that concern nobody */
+#define NOTICES_PAUSE_MS  1 /* after events that concern nobody */
 
 struct notices;
 struct listener;
-
-/*
- * The threads that make the changes of one session's client, which needs no notice of these: it has the reply, and
- * looks again where it gets none. They are threads of the sidecar, and the setter of the client (struct broker_hello).
- * Threads are added before their first change, and live as long as the listener. Any thread.
- */
-struct own_threads {
-	atomic_uint count;
-	atomic_int ids[NOTICES_THREADS];
-};
-
-/* Adds a thread, by its number in this process's pid namespace. If there are too many, its changes are noticed. */
-void own_threads_add(struct own_threads *own, pid_t thread);
 
 /* Makes the group and starts its thread. A negative errno where the kernel or the privileges do not suffice. */
 int notices_new(struct notices **ret);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "handle/nfs_handle.h"
 #include "table/keyed_hash.h"
 
 void told_init(struct told_table *t)
@@ -75,6 +76,18 @@ bool told_add(struct told_table *t, const struct event_fid *fid, const struct br
 	memcpy(e->bytes + fid->length, fh->data, fh->length);
 	hash_table_insert(&t->all, &e->node, hash_of(fid));
 	return true;
+}
+
+bool told_add_beside(struct told_table *t, const struct told *dir, const struct event_fid *fid)
+{
+	struct nfs_handle kernel = {.kernel_type = fid->type, .kernel_length = fid->length};
+	struct broker_fh known, fh;
+
+	if (fid->length == 0 || fid->length > sizeof(kernel.kernel))
+		return false;
+	memcpy(kernel.kernel, fid->bytes, fid->length);
+	told_handle(dir, &known);
+	return nfs_handle_of_kernel(&known, &kernel, &fh) >= 0 && told_add(t, fid, &fh, true);
 }
 
 void told_handle(const struct told *e, struct broker_fh *ret)

@@ -50,6 +50,12 @@ void told_forget(struct told_table *t);
  */
 bool told_add(struct told_table *t, const struct event_fid *fid, const struct broker_fh *fh, bool directory);
 
+/*
+ * Adds a new directory in the directory dir, by the handle that the server would give it. False if no handle can be
+ * made, at the limit, and without memory.
+ */
+bool told_add_beside(struct told_table *t, const struct told *dir, const struct event_fid *fid);
+
 /* The entry, or NULL. */
 struct told *told_find(const struct told_table *t, const struct event_fid *fid);
 

@@ -121,7 +121,7 @@ int session_on_hello(struct session *s, struct packet *p)
 		return reply.error;
 	}
 	if (peer_process_has_thread(s->client->account.pid, p->body.hello.setter))
-		own_threads_add(&s->own, p->body.hello.setter);
+		(s->trusted ? own_threads_add_setter : own_threads_add)(&s->own, p->body.hello.setter);
 	broker_set_export(s->client, reply.export_path);
 	s->begun = true;
 	make_room_for_descriptors(s->client->socket, (int)MIN(s->max_ids, ROOM));

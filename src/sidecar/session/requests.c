@@ -121,6 +121,9 @@ static void let_set(struct session *s, const struct grant_context *g, uint32_t o
 		reply->may_set = name_change_may_set(g);
 	else if (S_ISDIR(reply->attr.mode))
 		reply->may_set = name_change_may_name(g, &reply->attr, &grant->cred);
+	/* Of no other thread the sidecar knows which directories it makes (own_threads.h). */
+	if (!own_threads_have_setter(&s->own))
+		reply->may_set &= ~(uint32_t)BROKER_SET_MKDIR;
 	reply->set_uid = grant->cred.uid;
 	reply->set_gid = grant->cred.gid;
 }

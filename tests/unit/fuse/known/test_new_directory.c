@@ -33,7 +33,7 @@ static void made(long version, bool empty, bool no_acl)
 	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
 
 	(void)known_attributes_watched(&fs, dir, &attr, attr_clock(), true);
-	known_new_directory(dir, &mkdir, attr_clock());
+	known_new_directory(&fs, dir, &mkdir, attr_clock());
 }
 
 /* This mount makes a name, and the answer continues what is known of the directory, or does not. */
@@ -78,6 +78,60 @@ static void a_new_directory_lacks_all_names(void **state)
 	assert_true(known_owner(&fs, dir, "name", &owner));
 	assert_null(owner);
 	assert_true(known_absence_seconds(&fs, dir) > 0);
+}
+
+/* The daemon itself has made the directory, and nobody has said that it is watched. */
+static void born(uint64_t number)
+{
+	struct nfs_call mkdir = {.attr = attributes(S_IFDIR | 0755, 1, 1),
+		.empty = true,
+		.no_acl = true,
+		.born = number};
+
+	(void)known_attributes(&fs, dir, &mkdir.attr, attr_clock());
+	known_new_directory(&fs, dir, &mkdir, attr_clock());
+}
+
+static void the_daemons_own_directory_is_watched_at_once(void **state)
+{
+	fs.born = 7;
+	born(7);
+	assert_true(known_has_notices(&fs, dir));
+	assert_int_equal(look_up("name", &user), -ENOENT);
+}
+
+/* Others have changed some name before the daemon knew which directory it has made. */
+static void a_directory_from_before_a_foreign_change_is_not_watched(void **state)
+{
+	fs.born = 8;
+	born(7);
+	assert_false(known_has_notices(&fs, dir));
+	assert_int_equal(look_up("name", &user), -EAGAIN);
+}
+
+static void an_answer_says_that_it_is_watched(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
+
+	fs.born = 7;
+	born(7);
+	(void)known_attributes_watched(&fs, dir, &attr, attr_clock(), true);
+	fs.born = 8;
+	assert_true(known_has_notices(&fs, dir));
+	assert_int_equal(look_up("name", &user), -ENOENT);
+}
+
+/* It may be another directory than the one that the daemon has made, with names of its own. */
+static void an_answer_after_a_foreign_change_says_nothing_of_names(void **state)
+{
+	struct nfs_attr attr = attributes(S_IFDIR | 0755, 1, 1);
+
+	fs.born = 7;
+	born(7);
+	fs.born = 8;
+	(void)known_attributes_watched(&fs, dir, &attr, attr_clock(), true);
+	assert_true(known_has_notices(&fs, dir));
+	assert_int_equal(look_up("name", &user), -EAGAIN);
 }
 
 static void the_server_refuses_long_names(void **state)
@@ -289,6 +343,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_new_directory_lacks_all_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_daemons_own_directory_is_watched_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_directory_from_before_a_foreign_change_is_not_watched, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(an_answer_says_that_it_is_watched, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_after_a_foreign_change_says_nothing_of_names, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(the_server_refuses_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_notices_the_server_is_asked, setup, teardown),
 		cmocka_unit_test_setup_teardown(only_the_sidecar_knows_that_it_is_empty, setup, teardown),

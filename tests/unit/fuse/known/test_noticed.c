@@ -253,6 +253,21 @@ static void an_answer_that_crosses_a_notice_does_not_count(void **state)
 	assert_true(believed() == 0);
 }
 
+/* The daemon has made a directory without knowing which: others may have put the one there that the notice names. */
+static void a_name_that_is_noticed_is_never_own(void **state)
+{
+	struct known_notice n = notice("made", file, 1);
+
+	see(1, true);
+	known_own_name(&fs, dir, "made", &file->fh);
+	known_name_is_noticed(&fs, dir, "made");
+	assert_true(known_notice_name(&fs, dir, &n, false) != NOTICED_OWN);
+	known_own_name(&fs, dir, "made", NULL);
+	known_name_is_noticed(&fs, dir, "made");
+	n = notice("made", NULL, 1);
+	assert_true(known_notice_name(&fs, dir, &n, false) != NOTICED_OWN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +278,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_answer_from_before_the_lease_does_not_count, setup, teardown),
 		cmocka_unit_test_setup_teardown(attributes_that_nobody_watched_end_that, setup, teardown),
 		cmocka_unit_test_setup_teardown(own_changes_do_not_end_that, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_name_that_is_noticed_is_never_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(foreign_changes_end_that, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_kernel_is_told_no_names_amid_changes, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_notice_without_a_name_is_a_foreign_change, setup, teardown),

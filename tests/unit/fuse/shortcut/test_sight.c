@@ -164,7 +164,7 @@ static void watch_new(void)
 		.attr = {.mode = S_IFDIR | 0755, .fileid = 1, .nlink = 2}};
 
 	watch();
-	known_new_directory(dir, &mkdir, attr_clock());
+	known_new_directory(&fs, dir, &mkdir, attr_clock());
 }
 
 /* The sidecar has made the change; is the answer there? */

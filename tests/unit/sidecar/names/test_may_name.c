@@ -17,7 +17,7 @@ static uint32_t may_name(bool writable, uint32_t uid)
 
 static void names_are_for_the_owner_alone(void **state)
 {
-	assert_int_equal(may_name(true, 1001), BROKER_SET_NAMES);
+	assert_int_equal(may_name(true, 1001), BROKER_SET_NAMES | BROKER_SET_MKDIR);
 	assert_int_equal(may_name(true, 1002), 0);
 	assert_int_equal(may_name(true, 0), 0);
 }

@@ -98,11 +98,35 @@ static void the_table_has_a_limit(void **state)
 	assert_true(add(TOLD_MAX, 9, false));
 }
 
+static void a_new_directory_has_the_handle_that_the_server_gives_it(void **state)
+{
+	/* knfsd's handles: the fsid's type and number, then the kernel's handle. */
+	const struct broker_fh parent = {.length = 12, .data = {1, 0, 1, 3, 'f', 's', 'i', 'd', 1}};
+	const uint32_t one = 1, two = 2, three = 3;
+	struct event_fid fid = file(&one), child = file(&two), strange = file(&three);
+	struct broker_fh fh;
+
+	assert_true(told_add(&table, &fid, &parent, true));
+	assert_true(told_add_beside(&table, told_find(&table, &fid), &child));
+	told_handle(told_find(&table, &child), &fh);
+	assert_int_equal(fh.length, 12);
+	assert_memory_equal(fh.data, ((uint8_t[]){1, 0, 1, 3, 'f', 's', 'i', 'd', 2}), 9);
+	assert_false(told_find(&table, &child)->once);
+	strange.length = 0;
+	assert_false(told_add_beside(&table, told_find(&table, &fid), &strange));
+	/* Beside a handle of no known form. */
+	assert_true(add(3, 9, true));
+	strange = file(&three);
+	assert_false(told_add_beside(&table, told_find(&table, &strange), &child));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(only_what_was_told_is_found, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_file_is_told_under_one_handle, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_new_directory_has_the_handle_that_the_server_gives_it, setup,
+			teardown),
 		cmocka_unit_test_setup_teardown(a_file_is_told_once_and_a_directory_always, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_table_has_a_limit, setup, teardown),
 	};
