@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * The parts of an NFS file handle: the filesystem (and the export) in the server's own encoding, and the file in the
- * kernel's encoding. A value. The bytes come from a client, or from a server; only their lengths have been
- * checked.
+ * kernel's encoding. A value. The bytes come from a client, or from a server; only their lengths have been checked.
  */
 #pragma once
 

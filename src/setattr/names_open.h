@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Files by their names in a directory, as sidecar and daemon both open them. No state; any thread. May wait for a disk.
+ * Files by their names in a directory, as the sidecar opens them, and the daemon what it has made. No state; any
+ * thread. May wait for a disk.
  */
 #pragma once
 
